@@ -85,6 +85,11 @@ class CommandLine {
 
   bool has(const std::string& name) const { return app_.get_option("--" + name)->count() > 0; }
   std::string text(const std::string& name) const { return app_.get_option("--" + name)->results().back(); }
+  // Whether a switch that is no setting is given, and not as --tiny=false.
+  bool is_on(const std::string& name) const {
+    static const SettingRule on_or_off{.flag = "", .group = "", .help = "", .of_kind = false};
+    return has(name) && std::get<bool>(on_or_off.read(text(name), "--" + name));
+  }
 
  private:
   CLI::App app_;
@@ -106,7 +111,7 @@ RunConfig tiny_run() {
 
 // Weakest first, each layer over the one before. (CLI11 itself would let the file beat the environment.)
 RunConfig layered(const CommandLine& line, const std::string& ablation) {
-  bool tiny = line.has("tiny");
+  bool tiny = line.is_on("tiny");
   if (tiny && line.has("config")) refuse("--tiny and --config both say what to begin with; give only one of them");
   RunConfig config = tiny ? tiny_run() : RunConfig();
   if (line.has("config")) {
@@ -156,7 +161,7 @@ bool read_settings(CommandLine& line, int argc, char** argv, const std::string& 
   require_read_flags(line, config);
   config.ablation.clear();
   config.policies.clear();
-  if (line.has("print-config")) {  // settings that any ablation may be run with
+  if (line.is_on("print-config")) {  // settings that any ablation may be run with
     put_text(stdout, to_toml(config));
     return false;
   }

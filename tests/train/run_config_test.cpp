@@ -97,6 +97,13 @@ TEST_CASE("run config: --tiny is other defaults, for a debugger, which any flag 
   CHECK(refusal({"--tiny", "--config", "file"}).find("--tiny and --config") != std::string::npos);
 }
 
+TEST_CASE("run config: a switch that is false does nothing") {
+  CHECK(parse(enough({"--tiny=false"})).width == RunConfig().width);
+  CHECK(parse(enough({"--print-config=false"})).run == "r");  // and the program continues
+  CHECK(parse({"--tiny=true"}).width == 16);
+  CHECK(refusal({"--tiny=maybe"}) == "--tiny must be true or false, got `maybe`");
+}
+
 TEST_CASE("run config: what is not known is refused and the nearest name given") {
   TemporaryFolder folder;
   CHECK(refusal({"--lerning-rate", "3"}) == "unknown flag --lerning-rate; did you mean --learning-rate?");
