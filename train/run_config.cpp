@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -109,6 +110,19 @@ RunConfig tiny_run() {
   return config;
 }
 
+// Whether the folder has a run of --tiny, which a debugger may have left at any step, and no larger one.
+bool has_tiny_run(const std::string& folder) {
+  const std::string path = folder + "/config.toml";
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  try {
+    const RunConfig found = run_config_from_toml(read_file("config", path), path), tiny = tiny_run();
+    return found.task == tiny.task && (found.reference || found.device != "cpu") && found.layers <= tiny.layers &&
+           found.heads <= tiny.heads && found.width <= tiny.width && found.feed_forward <= tiny.feed_forward &&
+           found.context <= tiny.context;
+  } catch (const Error&) { return false; }  // open_run_folder refuses the folder
+}
+
 // Weakest first, each layer over the one before. (CLI11 itself would let the file beat the environment.)
 RunConfig layered(const CommandLine& line, const std::string& ablation) {
   bool tiny = line.is_on("tiny");
@@ -130,8 +144,7 @@ RunConfig layered(const CommandLine& line, const std::string& ablation) {
   for (const Setting<RunConfig>& setting : run_config_table()) {
     if (line.has(setting.flag)) setting.set(config, line.text(setting.flag), setting.option());
   }
-  if (tiny && config.device != "cpu") config.reference = false;   // its kernels are what is looked at
-  if (tiny && config.run == tiny_run().run) config.force = true;  // what a debugger left there; no other folder
+  if (tiny && config.device != "cpu") config.reference = false;  // its kernels are what is looked at
   return config;
 }
 
@@ -183,6 +196,8 @@ void require_consistent_model(const RunConfig& config, const Ablation& ablation)
 bool parse_run_config(int argc, char** argv, const Ablation& ablation, RunConfig& config) {
   CommandLine line(ablation.name, ablation.policies, "train_" + ablation.name);
   if (!read_settings(line, argc, argv, ablation.name, ablation.policies, config)) return false;
+  if (line.is_on("tiny") && config.run == tiny_run().run && config.resume == "never" && has_tiny_run(config.run))
+    config.force = true;
   require_consistent(config, ablation);
   return true;
 }

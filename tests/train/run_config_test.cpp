@@ -35,6 +35,14 @@ RunConfig parse(std::vector<std::string> arguments, const Ablation& ablation = k
   return config;
 }
 
+// The same for `init`; whether the program continues.
+bool init_request(std::vector<std::string> arguments, InitRequest& request) {
+  std::vector<char*> argv;
+  arguments.insert(arguments.begin(), "init");
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  return parse_init_request(static_cast<int>(argv.size()), argv.data(), kRotary, request);
+}
+
 // The message with which the arguments are refused; the code must be that of a usage error.
 std::string refusal(const std::vector<std::string>& arguments, const Ablation& ablation = kRotary) {
   std::string message;
@@ -89,12 +97,43 @@ TEST_CASE("run config: --tiny is other defaults, for a debugger, which any flag 
   RunConfig other = parse({"--tiny", "--context", "9", "--run", "elsewhere", "--steps", "7"});
   CHECK(other.context == 9);
   CHECK(other.run == "elsewhere");
-  CHECK(tiny.force);
-  CHECK(!other.force);  // the user named this run
   CHECK(other.steps == 7);
   CHECK(other.layers == tiny.layers);
   CHECK(!parse({"--tiny", "--device", "cuda"}).reference);  // which has no loops to step through
   CHECK(refusal({"--tiny", "--config", "file"}).find("--tiny and --config") != std::string::npos);
+}
+
+TEST_CASE("run config: --tiny replaces a run of --tiny, and no other") {
+  TemporaryFolder folder;
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path);
+  std::filesystem::create_directories("runs/tiny");
+  CHECK(!parse({"--tiny"}).force);  // the folder has no run
+  auto left = [](const RunConfig& config) { write_bytes("runs/tiny/config.toml", to_toml(config)); };
+  left(parse({"--tiny"}));
+  CHECK(parse({"--tiny"}).force);
+  CHECK(parse({"--tiny", "--context", "9"}).force);
+  CHECK(!parse({"--tiny", "--run", "elsewhere"}).force);  // the user named this run
+  CHECK(!parse({"--tiny", "--resume", "auto"}).force);    // and the two do not exclude each other
+  InitRequest init;
+  CHECK(init_request({"--tiny", "--out", "i.h5"}, init));
+  CHECK(!init.config.force);  // of FILE
+  left(parse({"--tiny", "--context", "9"}));
+  CHECK(parse({"--tiny"}).force);
+  left(parse({"--tiny", "--device", "cuda"}));
+  CHECK(parse({"--tiny"}).force);
+  for (std::vector<std::string> real : {std::vector<std::string>{"--layers", "3"},
+                                        {"--reference=false"},
+                                        {"--width", "32"},
+                                        {"--context", "64"},
+                                        {"--task", "text", "--data", "d"}}) {
+    real.insert(real.begin(), "--tiny");
+    left(parse(real));
+    CHECK_MESSAGE(!parse({"--tiny"}).force, real[1]);
+  }
+  write_bytes("runs/tiny/config.toml", "no TOML");
+  CHECK(!parse({"--tiny"}).force);
+  std::filesystem::current_path(before);
 }
 
 TEST_CASE("run config: a switch that is false does nothing") {
