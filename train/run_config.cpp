@@ -148,7 +148,7 @@ RunConfig layered(const CommandLine& line, const std::string& ablation) {
   return config;
 }
 
-// Refuses flags that the optimiser does not read: what is asked for and does nothing would mislead. A recipe may hold
+// Refuses flags that the run does not read: what is asked for and does nothing would mislead. A recipe may hold
 // them, as config.toml holds every setting.
 void require_read_flags(const CommandLine& line, const RunConfig& config) {
   static const std::map<std::string, std::set<std::string>> readers{
@@ -164,6 +164,14 @@ void require_read_flags(const CommandLine& line, const RunConfig& config) {
     refuse("--" + flag + " is not read by --optimizer " + config.optimizer + ", but by " + who +
            ": leave it out, or choose one of them");
   }
+  if (line.has("min-learning-rate") && config.schedule == "constant")
+    refuse(
+        "--min-learning-rate is where --schedule cosine ends, and the schedule is constant: leave it out, or give "
+        "--schedule cosine");
+  const bool plans_ranks = config.dry_run && (config.nproc > 1 || launched_process().size > 1);
+  for (const std::string flag : {"rate", "link"})
+    if (line.has(flag) && !plans_ranks)
+      refuse("--" + flag + " is read by --dry-run with --nproc of at least 2: leave it out, or give both");
 }
 
 // Parses and fills; false when the command line asked for something else, which was answered on stdout.

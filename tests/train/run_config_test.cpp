@@ -407,3 +407,13 @@ TEST_CASE("run config: a flag that the optimiser does not read is refused, a lin
   for (const char* optimizer : {"adamw", "sgd", "lion", "muon", "orthoadam"})
     CHECK(parse(enough({"--config", folder / "a.toml", "--optimizer", optimizer})).optimizer == optimizer);
 }
+
+TEST_CASE("run config: a flag without effect is refused") {
+  CHECK(refusal(enough({"--min-learning-rate", "0.001"})).find("--min-learning-rate is where --schedule cosine") == 0);
+  CHECK(parse(enough({"--schedule", "cosine", "--min-learning-rate", "0.001"})).min_learning_rate == 0.001);
+  for (const char* flag : {"--rate", "--link"}) {
+    CHECK(contains(refusal(enough({flag, "5"})), std::string(flag) + " is read by --dry-run with --nproc"));
+    CHECK(contains(refusal(enough({flag, "5", "--dry-run"})), flag));
+    CHECK(parse(enough({flag, "5", "--dry-run", "--nproc", "2"})).nproc == 2);
+  }
+}
