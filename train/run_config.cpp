@@ -214,6 +214,11 @@ bool parse_init_request(int argc, char** argv, const Ablation& ablation, InitReq
   CommandLine line(ablation.name, ablation.policies, "train_" + ablation.name + " init");
   line.add_init_options();
   if (!read_settings(line, argc, argv, ablation.name, ablation.policies, request.config)) return false;
+  if (request.config.dry_run)
+    refuse(
+        "--dry-run trains nothing, and neither does init, which writes a checkpoint: leave it out, or give it to "
+        "train_" +
+        ablation.name);
   if (!line.has("out")) refuse("--out is needed: the checkpoint to write, such as --out initial.h5");
   request.out = line.text("out");
   if (line.has("vocabulary"))

@@ -416,4 +416,9 @@ TEST_CASE("run config: a flag without effect is refused") {
     CHECK(contains(refusal(enough({flag, "5", "--dry-run"})), flag));
     CHECK(parse(enough({flag, "5", "--dry-run", "--nproc", "2"})).nproc == 2);
   }
+  InitRequest init;
+  std::string message;
+  CHECK(exit_of([&] { init_request({"--dry-run", "--out", "i.h5"}, init); }, &message) == Exit::usage);
+  CHECK(contains(message, "--dry-run"));
+  CHECK(contains(message, "init"));
 }
