@@ -58,7 +58,34 @@ std::string objection(std::string_view line) {
   return "";
 }
 
-std::string text_of(const toml::node& node) {
+// Finds the places of nodes in their text, in the order of the text. Columns count characters.
+class SourceText {
+ public:
+  explicit SourceText(std::string_view text) : text_(text) {}
+  // The text from `place` to the end of a number.
+  std::string_view number_at(const toml::source_position& place) {
+    while (begin_ < text_.size() && std::pair(line_, column_) < std::pair(place.line, place.column)) {
+      column_ = text_[begin_] == '\n' ? 1 : column_ + 1;
+      line_ += text_[begin_] == '\n';
+      do ++begin_;
+      while (begin_ < text_.size() && (static_cast<unsigned char>(text_[begin_]) & 0xc0) == 0x80);
+    }
+    return text_.substr(begin_, text_.find_first_of(",]# \t\r\n", begin_) - begin_);
+  }
+
+ private:
+  std::string_view text_;
+  std::size_t begin_ = 0;
+  toml::source_index line_ = 1, column_ = 1;  // of begin_
+};
+
+// The value of `node`. toml++ reads a number below the least double as 0.
+std::string text_of(const toml::node& node, SourceText& source) {
+  if (const auto* number = node.as_floating_point(); number && number->get() == 0) {
+    const std::string_view digits = source.number_at(node.source().begin);
+    if (digits.substr(0, digits.find_first_of("eE")).find_first_of("123456789") != std::string_view::npos)
+      throw Error(shown(digits, kShownOfLine) + " is too small, the least number above 0 is 5e-324", Exit::failure);
+  }
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
   if (const auto* number = node.as_floating_point()) return toml_number(number->get());
@@ -72,7 +99,8 @@ std::string value_of(std::string_view line) {
   const auto number = parse_number<std::uint64_t>(trimmed(line.substr(line.find('=') + 1)));
   if (number && *number > std::uint64_t{INT64_MAX}) return std::to_string(*number);
   toml::table table = toml::parse(line);
-  return text_of(table.begin()->second);
+  SourceText source(line);
+  return text_of(table.begin()->second, source);
 }
 
 // The lines of a text without surrounding blanks.
@@ -150,10 +178,12 @@ std::vector<std::string> list_of(std::string_view line, Lines& lines) {
     text.append(line).append("\n");
   } while (!ended && lines.next(line));
   if (!ended) throw Error("the list has no end", Exit::failure);
-  toml::table table = toml::parse("list = " + text);
+  text.insert(0, "list = ");
+  toml::table table = toml::parse(text);
   std::vector<std::string> values;
   const toml::array* list = table.begin()->second.as_array();
-  for (const toml::node& node : *list) values.push_back(text_of(node));
+  SourceText source(text);
+  for (const toml::node& node : *list) values.push_back(text_of(node, source));
   return values;
 }
 

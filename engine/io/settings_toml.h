@@ -14,7 +14,7 @@ namespace sink {
 
 // Keys and values in order. The values are plain text: strings without quotes and escapes; a number in the fewest
 // digits that read back to the same bits. A leading byte order mark is skipped. Throws Error (`code`) with one line,
-// "<where>: line 3 ...", for other TOML and for more than 1 MiB.
+// "<where>: line 3 ...", for other TOML, a number that is too small for a double, and more than 1 MiB.
 std::vector<std::pair<std::string, std::string>> read_settings_toml(std::string_view text, const std::string& where,
                                                                     Exit code);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/data/data_settings.h"
+#include "engine/io/settings_toml.h"
 #include "model/position/rotary_position.h"
 #include "model/size_settings.h"
 #include "tests/support/files.h"
@@ -421,4 +422,24 @@ TEST_CASE("run config: a flag without effect is refused") {
   CHECK(exit_of([&] { init_request({"--dry-run", "--out", "i.h5"}, init); }, &message) == Exit::usage);
   CHECK(contains(message, "--dry-run"));
   CHECK(contains(message, "init"));
+}
+
+TEST_CASE("run config: a number that is too small for a double is refused, and not 0") {
+  std::string message;
+  for (const char* value : {"4e-400", "-0.1e-999", "1_0.0e-4_00"}) {
+    const std::string line = "learning-rate = " + std::string(value) + "\n";
+    CHECK_MESSAGE(exit_of([&] { run_config_from_toml(line, "a.toml"); }, &message) == Exit::usage, value);
+    CHECK_MESSAGE(contains(message, "a.toml: line 1 sets learning-rate: "), message);
+    CHECK_MESSAGE(contains(message, "too small"), message);
+  }
+  for (const char* value : {"0.0", "0e-400", "0", "-0.0"})
+    CHECK(run_config_from_toml("weight-decay = " + std::string(value), "a.toml").weight_decay == 0);
+  CHECK(run_config_from_toml("weight-decay = 5e-324", "a.toml").weight_decay > 0);
+  const std::string list = "# one\nname = [\n  \"caf\xc3\xa9 0.0\", 0.0, 1.5,  # 4e-400\n  ";
+  CHECK(exit_of([&] { read_sections_toml(list + "2.5, 4e-400]\n", "a.toml", Exit::usage); }, &message) == Exit::usage);
+  CHECK(contains(message, "4e-400 is too small"));
+  CHECK(read_sections_toml(list + "2.5, 0.0]\n", "a.toml", Exit::usage)[0].entries[0].values.size() == 5);
+  std::string zeros = "name = [";  // whose places are found in one pass
+  while (zeros.size() < 1000000) zeros += "0.0, ";
+  CHECK(read_sections_toml(zeros + "1]\n", "a.toml", Exit::usage)[0].entries[0].values.size() > 100000);
 }
