@@ -116,7 +116,8 @@ bool has_tiny_run(const std::string& folder) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return false;
   try {
-    const RunConfig found = run_config_from_toml(read_file("config", path), path), tiny = tiny_run();
+    const RunConfig found = run_config_from_toml(read_file("config", path, kMaxSettingsBytes + 1), path),
+                    tiny = tiny_run();
     return found.task == tiny.task && (found.reference || found.device != "cpu") && found.layers <= tiny.layers &&
            found.heads <= tiny.heads && found.width <= tiny.width && found.feed_forward <= tiny.feed_forward &&
            found.context <= tiny.context;
@@ -130,7 +131,7 @@ RunConfig layered(const CommandLine& line, const std::string& ablation) {
   RunConfig config = tiny ? tiny_run() : RunConfig();
   if (line.has("config")) {
     std::string path = line.text("config");
-    config = run_config_from_toml(read_file("config", path), path);
+    config = run_config_from_toml(read_file("config", path, kMaxSettingsBytes + 1), path);
     if (!config.ablation.empty() && config.ablation != ablation)
       refuse(path + " is the configuration of train_" + config.ablation + ", this is train_" + ablation +
              ": take the other program or, to use the same settings here, its line `ablation` out of a copy");

@@ -8,6 +8,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -72,7 +73,7 @@ void remove_orphans(const std::string& path) {
   }
 }
 
-std::string read_file(const char* tag, const std::string& path) {
+std::string read_file(const char* tag, const std::string& path, std::size_t max_bytes) {
   struct stat about;
   SINK_CHECK(::stat(path.c_str(), &about) == 0, tag, "cannot read " + path + ": " + std::strerror(errno),
              Exit::bad_input);
@@ -81,14 +82,16 @@ std::string read_file(const char* tag, const std::string& path) {
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr && is_shortage(errno)) fail_io("open", path, errno);
   SINK_CHECK(file != nullptr, tag, "cannot read " + path + ": " + std::strerror(errno), Exit::bad_input);
-  std::string bytes(static_cast<std::size_t>(about.st_size), '\0');
+  const std::size_t at_least = std::min(static_cast<std::size_t>(about.st_size), max_bytes);
+  std::string bytes(at_least, '\0');
   std::size_t got = std::fread(bytes.data(), 1, bytes.size(), file);
   // A pipe has no size; it is read in blocks until its end.
   std::array<char, 1 << 16> piece;
   if (got == bytes.size()) {
-    while (std::size_t more = std::fread(piece.data(), 1, piece.size(), file)) bytes.append(piece.data(), more);
+    while (std::size_t more = std::fread(piece.data(), 1, std::min(piece.size(), max_bytes - bytes.size()), file))
+      bytes.append(piece.data(), more);
   }
-  bool whole = !std::ferror(file) && got >= static_cast<std::size_t>(about.st_size);
+  bool whole = !std::ferror(file) && got >= at_least;
   std::fclose(file);
   SINK_CHECK(whole, tag, path + ": could not be read to its end", Exit::bad_input);
   return bytes;

@@ -14,9 +14,9 @@
 
 namespace sink {
 
-// The bytes of a file. Throws Error (Exit::bad_input) where it is missing, a folder or unreadable; `tag` names the
-// reader.
-std::string read_file(const char* tag, const std::string& path);
+// The bytes of a file, or its first `max_bytes`: a device may have no end. Throws Error (Exit::bad_input) where it is
+// missing, a folder or unreadable; `tag` names the reader.
+std::string read_file(const char* tag, const std::string& path, std::size_t max_bytes = SIZE_MAX);
 
 // Writes `bytes` to the file `path`. An older file is replaced only after the new one is safe on the disk. Throws Error
 // (Exit::io) with the system's reason; the older file is then unchanged and no temporary remains.

@@ -19,7 +19,6 @@
 namespace sink {
 namespace {
 
-constexpr std::size_t kLongestText = std::size_t{1} << 20;
 constexpr std::size_t kShownOfLine = 40;  // bytes of a line in a message
 constexpr std::size_t kWords = 160;       // bytes of toml++'s message in ours
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -127,8 +126,8 @@ class Lines {
 
 std::string_view checked(std::string_view text, const std::string& where, Exit code) {
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  if (text.size() > kLongestText)
-    throw Error(where + " has " + std::to_string(text.size()) + " bytes, settings have at most 1048576", code);
+  if (text.size() > kMaxSettingsBytes)
+    throw Error(where + " has more than 1048576 bytes, the most that settings have; give a file of settings", code);
   return text;
 }
 

@@ -3,6 +3,7 @@
 // study files have `[section]`, `[[section]]` and flat lists.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +12,9 @@
 #include "engine/check.h"
 
 namespace sink {
+
+// A reader of a file needs no more bytes than one more, to be refused.
+inline constexpr std::size_t kMaxSettingsBytes = std::size_t{1} << 20;
 
 // Keys and values in order. The values are plain text: strings without quotes and escapes; a number in the fewest
 // digits that read back to the same bits. A leading byte order mark is skipped. Throws Error (`code`) with one line,

@@ -443,3 +443,12 @@ TEST_CASE("run config: a number that is too small for a double is refused, and n
   while (zeros.size() < 1000000) zeros += "0.0, ";
   CHECK(read_sections_toml(zeros + "1]\n", "a.toml", Exit::usage)[0].entries[0].values.size() > 100000);
 }
+
+TEST_CASE("run config: a settings file without an end is refused after its first MiB") {
+  for (const char* device : {"/dev/zero", "/dev/full"})
+    CHECK(refusal({"--config", device}) ==
+          std::string(device) + " has more than 1048576 bytes, the most that settings have; give a file of settings");
+  TemporaryFolder folder;
+  write_bytes(folder / "most.toml", std::string((std::size_t{1} << 20) - 10, '\n') + "batch = 3\n");
+  CHECK(parse(enough({"--config", folder / "most.toml"})).batch == 3);
+}

@@ -23,6 +23,7 @@
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "engine/io/setting.h"
+#include "engine/io/settings_toml.h"
 #include "engine/io/sha256.h"
 #include "engine/threads.h"
 #include "tools/prepare/corpus.h"
@@ -77,7 +78,8 @@ FolderLock take_folder(const std::string& path, bool force) {
 std::vector<CorpusDomain> domains_of(const Options& options) {
   std::vector<CorpusDomain> domains;
   if (!options.mixture.empty())
-    domains = read_mixture(read_file("mixture", options.mixture), options.folder, options.mixture);
+    domains =
+        read_mixture(read_file("mixture", options.mixture, kMaxSettingsBytes + 1), options.folder, options.mixture);
   for (const std::string& text : options.domains) domains.push_back(parse_domain(text, options.folder, "--domain"));
   if (!options.text.empty()) domains.push_back({.name = "text", .paths = options.text});
   if (!options.chat.empty()) domains.push_back({.name = "chat", .paths = options.chat});

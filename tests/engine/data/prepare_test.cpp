@@ -138,6 +138,7 @@ TEST_CASE("prepare: wrong use leaves with 2") {
   check_error(run(folder, text + "--vocab 300 --tokenizer x"), 2, "exclude each other");
   check_error(run(folder, text + "--validation-fraction 0.9"), 2, "0.9");
   check_error(run(folder, "--chat " + file + " --field body " + out), 2, "--chat and --field exclude each other");
+  check_error(run(folder, out + "--mixture /dev/zero"), 3, "/dev/zero has more than 1048576 bytes");
   check_error(run(folder, text + "--in " + folder.path), 2, "--in is read with --domain or --mixture");
   CHECK(run(folder, "--help").wait() == 0);
   CHECK(!std::filesystem::exists(folder / "data"));
