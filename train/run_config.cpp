@@ -175,6 +175,39 @@ void require_read_flags(const CommandLine& line, const RunConfig& config) {
       refuse("--" + flag + " is read by --dry-run with --nproc of at least 2: leave it out, or give both");
 }
 
+// Refuses flags of sizes that the model does not read. The checkpoint of --initial may have such a size, which then
+// must be equal. Policies that are not named here may read all of them.
+void require_read_sizes(const CommandLine& line, const RunConfig& config, const std::string& policies) {
+  if (!config.initial.empty()) return;
+  auto has_one_of = [&](const std::string& kind, const std::vector<std::string>& names) {
+    return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+      return (policies + " ").find(kind + "=" + name + " ") != std::string::npos;
+    });
+  };
+  const bool rotates =
+      !has_one_of("position", {"NoPosition", "Learned", "Sinusoidal", "Alibi", "T5Relative", "BucketIndex"});
+  const bool has_experts =
+      !has_one_of("feed_forward", {"Relu", "Gelu", "GeluTanh", "Swish", "SwiGlu", "ReGlu", "GeGlu", "GeGluTanh"});
+  struct Need {
+    std::string what;
+    bool is_met;
+    std::vector<std::string> flags;
+  };
+  const std::vector<Need> needs{
+      {"rotary positions",
+       rotates,
+       {"rotary-base", "rotary-part", "rotary-factor", "rotary-local-base", "rotary-context", "no-rope-every"}},
+      {"a mixture of experts", has_experts, {"experts", "chosen-experts"}},
+      {"--window", config.window > 0, {"global-every", "rotary-local-base"}},
+      {"--rotary-factor", config.rotary_factor > 0, {"rotary-context"}},
+  };
+  for (const Need& need : needs)
+    for (const std::string& flag : need.flags)
+      if (!need.is_met && line.has(flag))
+        refuse(option_of_size(flag) + " needs " + need.what + ", which this model does not have: leave it out" +
+               (need.what.starts_with("--") ? ", or give both" : ", or train another ablation"));
+}
+
 // Parses and fills; false when the command line asked for something else, which was answered on stdout.
 bool read_settings(CommandLine& line, int argc, char** argv, const std::string& ablation, const std::string& policies,
                    RunConfig& config) {
@@ -187,6 +220,7 @@ bool read_settings(CommandLine& line, int argc, char** argv, const std::string& 
     put_text(stdout, to_toml(config));
     return false;
   }
+  require_read_sizes(line, config, policies);
   config.ablation = ablation;
   config.policies = policies;
   return true;

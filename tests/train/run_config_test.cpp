@@ -8,6 +8,7 @@
 
 #include "engine/data/data_settings.h"
 #include "engine/io/settings_toml.h"
+#include "model/all_ablations.h"
 #include "model/position/rotary_position.h"
 #include "model/size_settings.h"
 #include "tests/support/files.h"
@@ -451,4 +452,41 @@ TEST_CASE("run config: a settings file without an end is refused after its first
   TemporaryFolder folder;
   write_bytes(folder / "most.toml", std::string((std::size_t{1} << 20) - 10, '\n') + "batch = 3\n");
   CHECK(parse(enough({"--config", folder / "most.toml"})).batch == 3);
+}
+
+TEST_CASE("run config: a flag of a size that the model does not read is refused, a line of a file passed over") {
+  TemporaryFolder folder;
+  write_bytes(folder / "a.toml", "rotary-base = 50\nexperts = 4\nglobal-every = 2\nrotary-context = 8\n");
+  std::size_t rotary = 0, mixtures = 0;
+  for (const Ablation& ablation : all_ablations()) {
+    CAPTURE(ablation.name);
+    const bool rotates = contains(ablation.policies, "Rotary "), mixes = contains(ablation.policies, "Experts ");
+    rotary += rotates;
+    mixtures += mixes;
+    const std::string turns = "needs rotary positions, which this model does not have: leave it out, or train another";
+    for (const char* flag : {"--rotary-base", "--rotary-factor", "--partial-rotary-factor", "--no-rope-every"}) {
+      if (rotates)
+        parse(enough({flag, "1", "--heads", "1"}), ablation);
+      else
+        CHECK(contains(refusal(enough({flag, "1"}), ablation), flag + (" " + turns)));
+    }
+    for (const char* flag : {"--experts", "--chosen-experts"}) {
+      if (mixes)
+        parse(enough({flag, "2", "--heads", "1"}), ablation);
+      else
+        CHECK(contains(refusal(enough({flag, "2"}), ablation), flag + std::string(" needs a mixture of experts")));
+    }
+    CHECK(parse(enough({"--config", folder / "a.toml", "--heads", "1"}), ablation).experts == 4);
+    CHECK(parse(enough({"--experts", "2", "--rotary-base", "5", "--initial", "i.h5", "--heads", "1"}), ablation)
+              .experts == 2);
+  }
+  CHECK(rotary > 0);
+  CHECK(rotary < all_ablations().size());
+  CHECK(mixtures < all_ablations().size());
+  for (const char* flag : {"--global-every", "--rotary-local-base"}) {
+    CHECK(contains(refusal(enough({flag, "2"})), flag + std::string(" needs --window")));
+    parse(enough({flag, "2", "--window", "4"}));
+  }
+  CHECK(contains(refusal(enough({"--rotary-context", "8"})), "--rotary-context needs --rotary-factor"));
+  CHECK(parse(enough({"--rotary-context", "8", "--rotary-factor", "2"})).rotary_context == 8);
 }
