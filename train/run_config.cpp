@@ -1,7 +1,10 @@
 #include "train/run_config.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -124,6 +127,23 @@ bool has_tiny_run(const std::string& folder) {
   } catch (const Error&) { return false; }  // open_run_folder refuses the folder
 }
 
+// Refuses variables that look like settings and are none.
+void require_known_variables() {
+  static const std::set<std::string> of_scripts{kFirstLocalRank,    "SINKLAB_BUILD",      "SINKLAB_PYTHON",
+                                                "SINKLAB_NO_COLOR", "SINKLAB_OS_RELEASE", "SINKLAB_ALL_FAULTS"};
+  std::set<std::string> known = of_scripts;
+  for (const Setting<RunConfig>& setting : run_config_table())
+    for (const std::string& name : setting.environment()) known.insert(name);
+  for (char** variable = environ; *variable; ++variable) {
+    const std::string text = *variable, name = text.substr(0, text.find('=')), prefix = "SINKLAB_";
+    if (!name.starts_with(prefix) || text == name + "=" || known.contains(name)) continue;
+    std::string flag = "--" + name.substr(prefix.size(), kLongestShownKey);
+    for (char& c : flag) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    refuse("the environment variable " + prefix + name.substr(prefix.size(), kLongestShownKey) +
+           " belongs to no setting: unset it" + did_you_mean(flag, run_config_table()));
+  }
+}
+
 // Weakest first, each layer over the one before. (CLI11 itself would let the file beat the environment.)
 RunConfig layered(const CommandLine& line, const std::string& ablation) {
   bool tiny = line.is_on("tiny");
@@ -136,10 +156,15 @@ RunConfig layered(const CommandLine& line, const std::string& ablation) {
       refuse(path + " is the configuration of train_" + config.ablation + ", this is train_" + ablation +
              ": take the other program or, to use the same settings here, its line `ablation` out of a copy");
   }
+  require_known_variables();
   for (const Setting<RunConfig>& setting : run_config_table()) {
+    std::string first;
     for (const std::string& name : setting.environment()) {
       const char* value = std::getenv(name.c_str());
-      if (value && *value) setting.set(config, value, name);
+      if (!value || !*value) continue;
+      if (!first.empty()) refuse(first + " and " + name + " are one setting, " + setting.option() + ": unset one");
+      first = name;
+      setting.set(config, value, name);
     }
   }
   for (const Setting<RunConfig>& setting : run_config_table()) {

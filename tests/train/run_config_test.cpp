@@ -490,3 +490,20 @@ TEST_CASE("run config: a flag of a size that the model does not read is refused,
   CHECK(contains(refusal(enough({"--rotary-context", "8"})), "--rotary-context needs --rotary-factor"));
   CHECK(parse(enough({"--rotary-context", "8", "--rotary-factor", "2"})).rotary_context == 8);
 }
+
+TEST_CASE("run config: an environment variable that belongs to no setting is refused, and so are two of one setting") {
+  {
+    Environment misspelled("SINKLAB_LERNING_RATE", "0.5");
+    CHECK(refusal(enough({})) ==
+          "the environment variable SINKLAB_LERNING_RATE belongs to no setting: unset it; did you mean "
+          "--learning-rate?");
+  }
+  {
+    Environment ours("SINKLAB_BUILD", "build/cuda"), empty("SINKLAB_ZZZ", ""), other("SINKLABX", "1");
+    CHECK(parse(enough({})).run == "r");
+  }
+  Environment standard("SINKLAB_D_MODEL", "64");
+  CHECK(parse(enough({})).width == 64);
+  Environment older("SINKLAB_WIDTH", "32");
+  CHECK(refusal(enough({})) == "SINKLAB_D_MODEL and SINKLAB_WIDTH are one setting, --d-model: unset one");
+}
