@@ -44,11 +44,14 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
       step();
       state_.reported = false;
       const bool last = state_.step == config_.steps, diverged = state_.skipped_in_a_row >= config_.nan_patience;
-      if (!evaluation_is_due()) report(observers);
+      const bool evaluates = evaluation_is_due();
+      // A step without an evaluation is reported at once. One with an evaluation is saved first, so that a run that
+      // stops during the evaluation resumes with it.
+      if (!evaluates) report(observers);
       const int signal = stop_checks_.stop_signal();
       if (stop_checks_.take_save_request() || last || diverged || state_.step % config_.checkpoint_every == 0) save();
       if (signal != 0) throw Stopped{signal};
-      if (evaluation_is_due()) report(observers);
+      if (evaluates) report(observers);
       if (diverged) return Ending::diverged;
     }
   } catch (const Stopped& stopped) {
@@ -78,22 +81,24 @@ StepResult TrainingRun::step() {
   strategy_->begin_step(state_.step + 1);
   stage_batches(learning_rate);
 
-  recording_.run(inputs_.predicted, !inputs_.long_step, [&] {
-    Tensor loss = loss_of(inputs_.scalars), squared_norm = squared_norm_of(inputs_.scalars);
-    for (std::size_t n = 0; n < inputs_.micro_batches.size(); ++n) {
-      begin_micro_batch(n);
-      const Batch& batch = inputs_.micro_batches[n];
-      Tensor loss_of_batch = add_gradients(batch, loss_scale(batch));  // forward and backward
-      strategy_->reduce_gradients();
-      strategy_->add_loss(loss_of_batch.to(DType::F64), loss);
-    }
-    optimizer_->sum_squared_gradients(squared_norm, strategy_.get());
-    optimizer_->step(inputs_.scalars);  // clips the gradients by their norm and updates the parameters
-    strategy_->gather_parameters();
-  });
-
+  // On a GPU, replayed as a CUDA graph while these counts stay the same; on the CPU it simply runs.
+  recording_.run(inputs_.predicted, !inputs_.long_step, [this] { forward_backward_update(); });
   strategy_->end_step();
   return finish_step(learning_rate, start);
+}
+
+void TrainingRun::forward_backward_update() {
+  Tensor loss = loss_of(inputs_.scalars), squared_norm = squared_norm_of(inputs_.scalars);
+  for (std::size_t n = 0; n < inputs_.micro_batches.size(); ++n) {
+    begin_micro_batch(n);
+    const Batch& batch = inputs_.micro_batches[n];
+    Tensor loss_of_batch = add_gradients(batch, loss_scale(batch));  // forward and backward
+    strategy_->reduce_gradients();
+    strategy_->add_loss(loss_of_batch.to(DType::F64), loss);
+  }
+  optimizer_->sum_squared_gradients(squared_norm, strategy_.get());
+  optimizer_->step(inputs_.scalars);  // clips the gradients by their norm and updates the parameters
+  strategy_->gather_parameters();
 }
 
 Tensor TrainingRun::add_gradients(const Batch& batch, double loss_scale) {

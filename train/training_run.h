@@ -113,6 +113,8 @@ class TrainingRun {
   };
   HostBatches load_batches(std::int64_t step) const;
   void stage_batches(double learning_rate);
+  // All micro-batches of the step and the update.
+  void forward_backward_update();
   void begin_micro_batch(std::size_t n);
   // The mean loss of the step is the sum of the mean losses of its micro-batches, each scaled by its part of the
   // targets.
