@@ -1,12 +1,11 @@
 """Runs the commands that the chapters of the tour show and compares what they print with what the page says.
 
-  python3 tests/tools/tour_output.py BUILD release|debug [--write]
-
 A block begins with ```console and a line `$ command`; the lines after it are its output. BUILD stands for the folder
 build/release or build/debug of the commands, and blocks of the other build are left out. Text must be the same but for
-blanks, numbers too but for the last digit that is printed or the sixth (another CPU rounds differently). --write puts what
-the commands print today into the pages. Exits 77 where gdb is missing and a command needs it.
+blanks, numbers too but for the last digit that is printed or the sixth (another CPU rounds differently). Exits 77 where gdb
+is missing and a command needs it.
 """
+import argparse
 import concurrent.futures
 import os
 import pathlib
@@ -67,8 +66,12 @@ def output_of(command, build, kind):
 
 
 def main():
-    build, kind, *more = sys.argv[1:]
-    write, build = "--write" in more, pathlib.Path(build).resolve()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("build", metavar="BUILD", type=pathlib.Path, help="the folder of the programs, such as build/release")
+    parser.add_argument("kind", choices=["release", "debug"], help="the blocks to run")
+    parser.add_argument("--write", action="store_true", help="put what the commands print today into the pages")
+    options = parser.parse_args()
+    build, kind, write = options.build.resolve(), options.kind, options.write
     pages = {page: page.read_text() for page in sorted((ROOT / "tools/tour").glob("*.md"))}
     commands = [command for text in pages.values() for command, _ in BLOCK.findall(text) if f"build/{kind}/" in command]
     without_gdb = [command for command in commands if command.startswith(("gdb ", "bash tools/gdb/"))] if not shutil.which("gdb") else []

@@ -1,5 +1,5 @@
 // tour: prints the values of one chapter of tools/tour/README.md, with the function that the chapter shows. Each
-// chapter's page computes these values by hand.
+// chapter's page computes these values by hand. Chapters 5 and 10 use other programs.
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
