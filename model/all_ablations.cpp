@@ -33,7 +33,8 @@ std::string note_of_unbuilt_ablations(const std::string& list_file) {
     if (std::none_of(built.begin(), built.end(), [&](const Ablation& ablation) { return ablation.name == name; }))
       unbuilt += (unbuilt.empty() ? "" : ", ") + name;
   if (unbuilt.empty()) return "";
-  return "note: this program was built before " + unbuilt + " came into model/ablations.h: " + kBuildAgain;
+  const char* were_added = unbuilt.find(", ") == std::string::npos ? " was added: " : " were added: ";
+  return "note: this program was built before " + unbuilt + were_added + kBuildAgain;
 }
 
 std::string note_of_unbuilt_ablations() {

@@ -91,6 +91,9 @@ TEST_CASE("study: an ablation without a line is described as such") {
   CHECK(note_of_unbuilt_ablations(folder / "names.txt").empty());
   write_bytes(folder / "names.txt", "baseline\nmine\nbias_k\nyours\n");
   CHECK(note_of_unbuilt_ablations(folder / "names.txt") ==
-        "note: this program was built before mine, yours came into model/ablations.h: cmake --build --preset release "
-        "--target ablations sweep");
+        "note: this program was built before mine, yours were added: cmake --build --preset release --target ablations "
+        "sweep");
+  write_bytes(folder / "names.txt", "baseline\nmine\nbias_k\n");
+  CHECK(note_of_unbuilt_ablations(folder / "names.txt") ==
+        "note: this program was built before mine was added: cmake --build --preset release --target ablations sweep");
 }
