@@ -3,7 +3,7 @@
 //
 // Gradients are clipped by their global norm (--clip), for every kind. Weight decay is decoupled for every kind
 // (Loshchilov and Hutter 2019): w is multiplied by 1 - learning_rate weight_decay in addition to the step. It acts on
-// all parameters, as in the study, or only on matrices (--decay).
+// all parameters, as in the paper, or only on matrices (--decay).
 #pragma once
 
 #include <functional>

@@ -68,7 +68,7 @@ Settings<RunConfig> make_table() {
       {"weight-decay", optimiser, &C::weight_decay, "decoupled, in every optimiser (Gu et al., Table 2)", 0, 1000},
       one_of({"all", "matrices", "qk", "vo", "ffn", "embeddings", "gains"},
              {"decay", optimiser, &C::decay,
-              "what decays: all parameters, as in the study; the weights of products, as is usual elsewhere (no "
+              "what decays: all parameters, as in the paper; the weights of products, as is usual elsewhere (no "
               "embeddings, gains, biases, extra keys); or one group of weights"}),
       {"clip", optimiser, &C::clip, "global gradient norm above which it is scaled, 0: never", 0, kBillion},
       one_of({"f32", "bf16", "tf32", "f64"},

@@ -84,7 +84,7 @@ const Weights kFullSink = [](std::int64_t, std::int64_t j) { return j == 0 ? 1.0
 
 TEST_CASE("sink score: uniform causal attention has alpha_k = (H_T - H_{k-1}) / (T - k + 1)") {
   SinkScores scores = scores_of({kUniform}, 64);
-  CHECK(scores.alpha_1() == doctest::Approx(0.0741).epsilon(1e-3));  // the study's own figure, H_64 / 64
+  CHECK(scores.alpha_1() == doctest::Approx(0.0741).epsilon(1e-3));  // the paper's own figure, H_64 / 64
   for (std::int64_t k = 1; k <= 10; ++k) {
     double expected = (harmonic(64) - harmonic(k - 1)) / static_cast<double>(64 - k + 1);
     CHECK(scores.alpha_k[static_cast<std::size_t>(k - 1)] == doctest::Approx(expected).epsilon(1e-12));

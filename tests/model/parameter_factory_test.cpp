@@ -34,7 +34,7 @@ void check_scales(bool study_shrinks) {
 
 }  // namespace
 
-TEST_CASE("initial values: the study's formula shrinks the last matrix of SwiGLU alone, ours that of every kind") {
+TEST_CASE("initial values: the paper's formula shrinks the last matrix of SwiGLU alone, ours that of every kind") {
   check_scales<SwiGlu>(true);
   check_scales<GeGlu>(false);
   check_scales<ReGlu>(false);

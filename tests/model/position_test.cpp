@@ -28,7 +28,7 @@ TEST_CASE("ALiBi: the slopes of the paper, also for numbers of heads that are no
   CHECK(alibi_slopes(1) == std::vector<double>{1.0 / 256});
 }
 
-TEST_CASE("relative buckets: the first distance of each, as the study's code gives them") {
+TEST_CASE("relative buckets: the first distance of each, as the paper's code gives them") {
   const std::vector<std::int64_t> first{16, 19, 21, 24, 27, 31, 35, 40, 46, 52, 59, 67, 77, 87, 99, 113};
   for (std::int64_t n = 0; n < 16; ++n) CHECK(relative_bucket(n) == n);
   for (std::size_t bucket = 0; bucket < first.size(); ++bucket) {
@@ -38,7 +38,7 @@ TEST_CASE("relative buckets: the first distance of each, as the study's code giv
   CHECK(relative_bucket(100000) == 31);
 }
 
-TEST_CASE("T5 relative: with the bucket's number as its learned scalar it is the study's relative bias") {
+TEST_CASE("T5 relative: with the bucket's number as its learned scalar it is the paper's relative bias") {
   Sizes s = small_sizes();
   s.context = 40;
   auto t5 = make_model("pos_t5", s), study = make_model("pos_relative", s);
@@ -79,7 +79,7 @@ TEST_CASE("rotary, ALiBi and relative: equal tokens meet with scores that depend
   }
 }
 
-TEST_CASE("repeated tokens: the closed forms of the study's appendix C.1") {
+TEST_CASE("repeated tokens: the closed forms of the paper's appendix C.1") {
   Sizes s = small_sizes();
   std::int64_t T = s.context;
   Tensor tokens = repeated_tokens(1, T, 9);

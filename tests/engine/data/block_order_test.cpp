@@ -58,7 +58,7 @@ TEST_CASE("block order: shuffled goes through all domains as through one text") 
 }
 
 TEST_CASE("block order: a mixture has its weights exactly in 10,000 samples, and each domain its own epochs") {
-  // The first four of the study's list, times ten, and one that is almost nothing.
+  // The first four of the paper's list, times ten, and one that is almost nothing.
   const std::vector<DomainBlocks> domains{
       {"arxiv", 5000, 1.052}, {"freelaw", 70, 0.386}, {"nih_exporter", 3, 0.052}, {"crumb", 1, 1e-9}};
   double sum = 1.052 + 0.386 + 0.052;

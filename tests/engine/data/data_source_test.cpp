@@ -38,7 +38,7 @@ TEST_CASE("data source: the first prefix - 1 targets are ignored, nothing else c
     }
 }
 
-TEST_CASE("data source: the study's validation counts the first targets, its training does not") {
+TEST_CASE("data source: the paper's validation counts the first targets, its training does not") {
   DataConfig config;
   config.task = "bigram-backcopy";
   auto ours = make_data_source(config, 9, 4);

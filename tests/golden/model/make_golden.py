@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes the golden values of the small model, cases/<case>.h5, from an independent PyTorch float64 implementation.
 
-One model, written from the formulas of the study and not from the C++: ABLATIONS lists what differs. Attention is an
+One model, written from the formulas of the paper and not from the C++: ABLATIONS lists what differs. Attention is an
 explicit map of T rows and T columns (one more in front for an extra key), the mask is the explicit set allowed(i, j), and an
 operation that does not normalise is multiplied by the mask after its similarity; autograd, AdamW and clipping are
 PyTorch's own.

@@ -13,7 +13,7 @@ struct SinkTables {
   Tensor alpha_LHK, alpha_raw_LHK;                    // mean over sequences of alpha_k, k = 1 ... K, proxy and raw
   Tensor alpha_star_LH = {}, alpha_star_raw_LH = {};  // undefined without an extra key or sink token
   Tensor row_sum_LH;
-  std::vector<double> sink_k, sink_k_raw;  // percent, at the threshold of the study
+  std::vector<double> sink_k, sink_k_raw;  // percent, at the threshold of the paper
   double sink_star = 0, sink_star_raw = 0;
   double even_alpha_1 = 0, even_alpha_star = 0;
 };

@@ -1,5 +1,5 @@
-// Six configurations failed in the study (Gu et al. 2025, Table 15 and appendix D.4) and train here. These ablations
-// add the choices of the study's released code to them, one at a time, to show which choice makes which training fail.
+// Six configurations failed in the paper (Gu et al. 2025, Table 15 and appendix D.4) and train here. These ablations
+// add the choices of the paper's released code to them, one at a time, to show which choice makes which training fail.
 // The study is failed.toml in this folder. Not part of every build; made by
 //
 //   cmake --preset release -DSINK_ABLATIONS=train/studies/released/released_choices.h -DSINK_ATTENTION_WHERE_USED=ON
@@ -152,7 +152,7 @@ struct RotaryInBf16 : Rotary {
 
 namespace sink::ablations {
 
-// elu + 1, normalised: "failed" in the study.
+// elu + 1, normalised: "failed" in the paper.
 struct op_elu_norm_bf16 : op_elu_norm {
   using Attention = EluNormInBf16;
 };
