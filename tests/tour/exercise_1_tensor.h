@@ -7,7 +7,7 @@
 
 namespace sink::tour {
 
-// The place in memory, counted from 0, of the number with this index: x(1, 2, 3) of chapter 1 is at 23. For a shape of
+// The place in memory, counted from 0, of the element with this index: x(1, 2, 3) of chapter 1 is at 23. For a shape of
 // any rank; index[0] belongs to the first axis, the one whose steps are longest.
 inline std::int64_t place_of([[maybe_unused]] const Shape& shape,
                              [[maybe_unused]] const std::vector<std::int64_t>& index) {

@@ -7,7 +7,7 @@
 
 namespace sink::tour {
 
-// y = c tanh(x / c), number by number: nearly x where x is small, never beyond c. Some models cap their logits so.
+// y = c tanh(x / c) for each element: nearly x where x is small, never beyond c. Some models cap their logits so.
 struct SoftCapNode {
   Var x;
   double c;

@@ -48,7 +48,7 @@ doctest::Approx near(double x) { return doctest::Approx(x).epsilon(1e-9); }
 
 // The scores of one query as a row of attention: width 1, the query is 1 and the keys are the scores.
 struct ScoredRow {
-  Tensor o, m, S, map;
+  Tensor o, m, S, pattern;
 
   template <class Op>
   ScoredRow(const Op& op, const std::vector<double>& s) {
@@ -58,7 +58,7 @@ struct ScoredRow {
     o = Tensor::empty_like(q);
     m = Tensor::empty({1, 1, 1}, DType::F64), S = Tensor::empty_like(m);
     attention(op, q, k, k, config, o, m, S);
-    map = attention_pattern(op, q, k, m, S, config, 0, 0);
+    pattern = attention_pattern(op, q, k, m, S, config, 0, 0);
   }
 };
 
@@ -70,12 +70,12 @@ void check_row(const Op& op, Weights (*weights_of)(const std::vector<double>&), 
   CHECK(row.m == expected.m.item());
   CHECK(row.S == near(expected.S.item()));
   REQUIRE(row.a.size() == s.size());
-  for (std::size_t j = 0; j < s.size(); ++j) CHECK(row.a[j] == near(expected.map.item(std::int64_t(j))));
+  for (std::size_t j = 0; j < s.size(); ++j) CHECK(row.a[j] == near(expected.pattern.item(std::int64_t(j))));
 }
 
 }  // namespace
 
-TEST_CASE("1 tensor: the place of every number" * doctest::skip()) {
+TEST_CASE("1 tensor: the place of every element" * doctest::skip()) {
   CHECK(place_of({2, 3, 4}, {1, 2, 3}) == 23);
   for (const Shape& shape : {Shape{7}, Shape{3, 5}, Shape{2, 3, 4}, Shape{2, 1, 5, 3}}) {
     std::vector<std::int64_t> index(static_cast<std::size_t>(shape.rank()), 0);
@@ -142,12 +142,12 @@ TEST_CASE("6 step: AdamW moves a weight" * doctest::skip()) {
   }
 }
 
-TEST_CASE("7 sink: alpha_k and Sink_k of maps" * doctest::skip()) {
-  const Map by_hand{{1}, {0.6, 0.4}, {0.5, 0.3, 0.2}, {0.7, 0.1, 0.1, 0.1}};
+TEST_CASE("7 sink: alpha_k and Sink_k of attention patterns" * doctest::skip()) {
+  const Pattern by_hand{{1}, {0.6, 0.4}, {0.5, 0.3, 0.2}, {0.7, 0.1, 0.1, 0.1}};
   CHECK(alpha_of(by_hand, 1, false) == near(0.7));
   CHECK(alpha_of(by_hand, 2, false) == near(0.8 / 3));
   CHECK(alpha_of(by_hand, 4, false) == near(0.1));
-  const Map quiet{{0.002}, {0.006, 0.004}}, signs{{-0.5}, {1.5, -0.5}};
+  const Pattern quiet{{0.002}, {0.006, 0.004}}, signs{{-0.5}, {1.5, -0.5}};
   CHECK(alpha_of(quiet, 1, false) == near(0.004));
   CHECK(alpha_of(quiet, 1, true) == near(0.8));
   CHECK(alpha_of(signs, 1, false) == near(0.5));
@@ -157,13 +157,13 @@ TEST_CASE("7 sink: alpha_k and Sink_k of maps" * doctest::skip()) {
   CHECK(sink_of({by_hand, quiet}, 2, true) == near(50));  // 0.2667 and 0.4
 
   // The engine's table of three heads, from the sums of their columns.
-  const std::vector<Map> heads{
+  const std::vector<Pattern> heads{
       by_hand, {{1}, {0.2, 0.8}, {0, 0, 1}, {0, 0, 0, 1}}, {{1}, {0, 1}, {0, 1, 0}, {0, 1, 0, 0}}};
   std::vector<double> sums;
-  for (const Map& map : heads)
+  for (const Pattern& pattern : heads)
     for (std::size_t k = 0; k < 4; ++k) {
       sums.push_back(0);
-      for (std::size_t i = k; i < 4; ++i) sums.back() += map[i][k];
+      for (std::size_t i = k; i < 4; ++i) sums.back() += pattern[i][k];
     }
   AlphaTable table(1, 1, 3, 4, 4);
   table.store(0, 0, Tensor::from<double>({1, 3, 4}, sums), 0, false, Tensor());
@@ -196,12 +196,12 @@ TEST_CASE("9 policy: ALiBi, and a query may keep silent" * doctest::skip()) {
   using Mine = ablations::my_ablation;
   CHECK(Mine::Position::name() == "Alibi");
   // Twice as indifferent as can be, and the sum of all weights is next to nothing; interested, and it is not.
-  auto mass = [](double s) {
+  auto row_sum = [](double s) {
     ScoredRow row(AttentionPolicy<Mine::Attention>::op(), {s, s, s});
-    return row.map.item(0) + row.map.item(1) + row.map.item(2);
+    return row.pattern.item(0) + row.pattern.item(1) + row.pattern.item(2);
   };
-  CHECK(std::abs(mass(-30)) < 1e-6);
-  CHECK(mass(3) > 0.5);
+  CHECK(std::abs(row_sum(-30)) < 1e-6);
+  CHECK(row_sum(3) > 0.5);
   // Two policies differ from the baseline's, no more.
   std::istringstream mine(policies_of<Mine>()), usual(policies_of<ablations::baseline>());
   int different = 0;
