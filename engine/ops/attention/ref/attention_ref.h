@@ -107,9 +107,9 @@ template <class Op>
   std::vector<double> dw;
   for (std::size_t n = 0; n < s.size(); ++n) dw.push_back(row.dpost(w[n]) * da[n]);
 
-  // 3. w_ij = g(s_ij - m_i) / z(S_i) with S_i = sum_j r(s_ij - m_i): the score s_ij changes w_ij through g, and all
-  // weights of the row through S_i, which amounts to r'(x_ij) z'(S_i) / z(S_i) times D_i = sum_k w_ik dw_ik. Or through
-  // the threshold, which moves by g'(x_ij) / S_i with s_ij; that times D_i = sum_k g'(x_ik) dw_ik
+  // 3. Softmax: ds_ij = a_ij (da_ij - D_i) with D_i = sum_k a_ik da_ik. In general
+  // ds_ij = (g'(x_ij) dw_ij - r'(x_ij) z'(S_i) D_i) / z with D_i = sum_k w_ik dw_ik. For a threshold,
+  // D_i = sum_k g'(x_ik) dw_ik, and g' and 1 / S_i replace r' and z'. in_D() selects w or g'
   double D_i = 0;
   for (std::size_t n = 0; n < s.size(); ++n) D_i += row.in_D(s[n] - m, w[n]) * dw[n];
   std::vector<double> ds;
