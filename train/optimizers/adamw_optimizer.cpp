@@ -17,11 +17,11 @@ class AdamwOptimizer : public Optimizer {
 
  private:
   void update(const Tensor& step_scalars) override {
-    for_each_with_gradient(ranges_, [&](const Range& range, Slices& of) {
+    for_each_with_gradient(ranges_, [&](const Range& range, Slices& slices) {
       AdamwSettings settings = settings_;
       settings.weight_decay = range.weight_decay;
       Tensor m = rows_of(first_, range), v = rows_of(second_, range);
-      adamw(settings, step_scalars, of.gradient, of.weights, m, v, of.copy);
+      adamw(settings, step_scalars, slices.gradient, slices.weights, m, v, slices.copy);
     });
   }
 

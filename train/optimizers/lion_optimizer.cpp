@@ -16,11 +16,11 @@ class LionOptimizer : public Optimizer {
 
  private:
   void update(const Tensor& step_scalars) override {
-    for_each_with_gradient(ranges_, [&](const Range& range, Slices& of) {
+    for_each_with_gradient(ranges_, [&](const Range& range, Slices& slices) {
       LionSettings settings = settings_;
       settings.weight_decay = range.weight_decay;
       Tensor m = rows_of(momentum_, range);
-      lion(settings, step_scalars, of.gradient, of.weights, m, of.copy);
+      lion(settings, step_scalars, slices.gradient, slices.weights, m, slices.copy);
     });
   }
 

@@ -55,12 +55,12 @@ class MuonOptimizer : public Optimizer {
   void update(const Tensor& step_scalars) override {
     for (std::size_t n = 0; n < others_.size(); ++n) {
       std::int64_t first_of_range = others_[n].segment.begin;
-      for_each_with_gradient({others_[n]}, [&](const Range& range, Slices& of) {
+      for_each_with_gradient({others_[n]}, [&](const Range& range, Slices& slices) {
         AdamwSettings settings = adamw_;
         settings.weight_decay = range.weight_decay;
         std::int64_t begin = range.segment.begin, end = range.segment.end;
         Tensor m = first_.rows(begin, end), v = second_[n].rows(begin - first_of_range, end - first_of_range);
-        adamw(settings, step_scalars, of.gradient, of.weights, m, v, of.copy);
+        adamw(settings, step_scalars, slices.gradient, slices.weights, m, v, slices.copy);
       });
     }
     for (const auto& parameter : parameters())
@@ -68,13 +68,13 @@ class MuonOptimizer : public Optimizer {
   }
 
   void update_matrix(const Parameter& matrix, const Tensor& step_scalars) {
-    Slices of = slices_of(matrix);
+    Slices slices = slices_of(matrix);
     Tensor m = ParameterArena::slice(first_, matrix), u = Tensor::empty_like(m), direction = Tensor::empty_like(m);
-    momentum({.momentum = momentum_, .clip = clip_}, step_scalars, of.gradient, m, u);
+    momentum({.momentum = momentum_, .clip = clip_}, step_scalars, slices.gradient, m, u);
     orthogonalize(u, direction);
     double scale = kRootMeanSquare * std::sqrt(static_cast<double>(std::max(m.dim(0), m.dim(1))));
-    weight_step({.weight_decay = weight_decay_of(matrix), .scale = scale}, step_scalars, direction, of.weights,
-                of.copy);
+    weight_step({.weight_decay = weight_decay_of(matrix), .scale = scale}, step_scalars, direction, slices.weights,
+                slices.copy);
   }
 
   AdamwSettings adamw_;

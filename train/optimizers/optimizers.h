@@ -11,11 +11,11 @@ std::unique_ptr<Optimizer> make_adamw(ParameterArena& parameters, const RunConfi
 std::unique_ptr<Optimizer> make_lion(ParameterArena& parameters, const RunConfig& config,
                                      const ParameterShards& shards);
 std::unique_ptr<Optimizer> make_sgd(ParameterArena& parameters, const RunConfig& config, const ParameterShards& shards);
-// Of all parameters.
+// These update whole matrices, so they cannot be sharded.
 std::unique_ptr<Optimizer> make_muon(ParameterArena& parameters, const RunConfig& config);
 std::unique_ptr<Optimizer> make_ortho_adam(ParameterArena& parameters, const RunConfig& config);
 
-// Without the decay that a range has.
+// Settings without weight decay, which differs between parameters.
 AdamwSettings adamw_settings(const RunConfig& config);
 
 }  // namespace sink

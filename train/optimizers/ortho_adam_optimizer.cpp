@@ -47,12 +47,12 @@ class OrthoAdamOptimizer : public Optimizer {
 
   // An update of zeros without decay is -learning_rate s'.
   void update_parameter(const Parameter& parameter, const RandomRotation& rotation, const Tensor& step_scalars) {
-    Slices of = slices_of(parameter);
+    Slices slices = slices_of(parameter);
     Tensor m = ParameterArena::slice(first_, parameter), v = ParameterArena::slice(second_, parameter);
     Tensor step = m.new_zeros(m.shape(), m.dtype());
-    adamw(settings_, step_scalars, rotation.rotate(of.gradient), step, m, v);
+    adamw(settings_, step_scalars, rotation.rotate(slices.gradient), step, m, v);
     weight_step({.weight_decay = weight_decay_of(parameter), .scale = -1, .by_learning_rate = false}, step_scalars,
-                rotation.rotate_back(step), of.weights, of.copy);
+                rotation.rotate_back(step), slices.weights, slices.copy);
   }
 
   AdamwSettings settings_;

@@ -19,10 +19,10 @@ class SgdOptimizer : public Optimizer {
 
  private:
   void update(const Tensor& step_scalars) override {
-    for_each_with_gradient(ranges_, [&](const Range& range, Slices& of) {
+    for_each_with_gradient(ranges_, [&](const Range& range, Slices& slices) {
       Tensor m = rows_of(sum_, range), no_look_ahead;
-      momentum({.momentum = momentum_, .clip = clip_}, step_scalars, of.gradient, m, no_look_ahead);
-      weight_step({.weight_decay = range.weight_decay}, step_scalars, m, of.weights, of.copy);
+      momentum({.momentum = momentum_, .clip = clip_}, step_scalars, slices.gradient, m, no_look_ahead);
+      weight_step({.weight_decay = range.weight_decay}, step_scalars, m, slices.weights, slices.copy);
     });
   }
 
