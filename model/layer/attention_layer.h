@@ -10,53 +10,12 @@
 
 #include "autograd/ops/attention_node.h"
 #include "model/attention/constants.h"
-#include "model/attention_point.h"
+#include "model/layer/attention_point_of.h"
 #include "model/layer/linear_layer.h"
 #include "model/layer/positioned_heads.h"
 #include "model/parameter_factory.h"
 
 namespace sink {
-
-// AttentionPoint for one attention operation: computes the requests of hooks from the operands and from m and S of each
-// row (engine/ops/attention/attention.h).
-template <class Op>
-class AttentionPointOf final : public AttentionPoint {
- public:
-  // Keeps references to the operands and to `result`, whose o_BHTD a hook may replace.
-  AttentionPointOf(std::int64_t layer, const Op& op, const AttentionInputs& inputs, AttentionResult& result,
-                   bool has_extra_key)
-      : AttentionPoint(layer, inputs.q_BHTD.value(), inputs.k_BGKD.value(), inputs.v_BGKD.value(), result.o_BHTD,
-                       has_extra_key, result.config.extra_key.v_HD, NormalizesRows<Op>),
-        op_(op),
-        m_BHT_(result.m_BHT),
-        S_BHT_(result.S_BHT),
-        config_(result.config) {}
-
-  AttentionStatistics statistics(std::int64_t columns) const override {
-    return attention_statistics(op_, q_BHTD, k_BGTD, v_BGTD, m_BHT_, S_BHT_, config_, columns).to(Device::cpu);
-  }
-  Tensor pattern(std::int64_t b, std::int64_t h) const override {
-    return attention_pattern(op_, q_BHTD, k_BGTD, m_BHT_, S_BHT_, config_, b, h);
-  }
-  Tensor mix(const Tensor& keys, const Tensor& values, const Tensor& extra_values) const override {
-    AttentionConfig config = config_;
-    config.extra_key.v_HD = extra_values;
-    Tensor o = Tensor::empty_like(q_BHTD), m = Tensor::empty_like(m_BHT_), S = Tensor::empty_like(S_BHT_);
-    sink::attention<Op>(op_, q_BHTD, keys, values, config, o, m, S);
-    return o;
-  }
-  Trace trace() const override {
-    return [op = op_, q = q_BHTD, k = k_BGTD, v = v_BGTD, config = config_](const Tensor& do_BHTD, std::int64_t b,
-                                                                            std::int64_t h, std::int64_t i) {
-      return attention_trace(op, q, k, v, config, do_BHTD, b, h, i);
-    };
-  }
-
- private:
-  const Op& op_;
-  const Tensor &m_BHT_, &S_BHT_;
-  const AttentionConfig& config_;
-};
 
 template <class Spec>
 class AttentionLayer {
@@ -80,11 +39,11 @@ class AttentionLayer {
 
   // h (B, T, C) -> (B, T, C). H heads of queries, G <= H heads of keys and values, D elements per head.
   Var operator()(const Var& h_BTC, const ForwardContext& ctx) const {
-    auto [q_BHTD, k_BGTD, v_BGTD] = positioned_heads(qkv_(h_BTC), position_, query_key_norm_, sizes_, ctx);
+    auto [q_BHTD, k_BGKD, v_BGKD] = positioned_heads(qkv_(h_BTC), position_, query_key_norm_, sizes_, ctx);
     q_BHTD = features_(q_BHTD);
-    k_BGTD = features_(k_BGTD);
+    k_BGKD = features_(k_BGKD);
     auto [extra_k_HD, extra_logit_H, extra_v_HD] = extra_.extra_key();
-    AttentionInputs inputs{q_BHTD, k_BGTD, v_BGTD, position_.bias(), extra_k_HD, extra_logit_H, extra_v_HD};
+    AttentionInputs inputs{q_BHTD, k_BGKD, v_BGKD, position_.bias(), extra_k_HD, extra_logit_H, extra_v_HD};
     ctx.hooks->query_key_value(ctx.layer, inputs.q_BHTD, inputs.k_BGKD, inputs.v_BGKD);
     AttentionResult result =
         attention(op_, inputs, sizes_.scale(), visible_keys(ctx), ctx.documents.starts_BT, ctx.first_position());
