@@ -124,6 +124,8 @@ class Life:
         exported = name == "export" and all(here.get(path) == data for path, data in self.reference.expected[name].items())
         # Temporary files of a killed program are removed if the disk lets them be listed; else the next start removes them.
         kept = disturbance.kind == "fail" and outcome.reached and any(is_temporary(path) for path in before if path in tree)
+        if kept and exported:  # the next start would refuse this folder before it removes the temporary
+            self.machine.remove("exported")
         return (event.done or exported) and not kept
 
     def decay(self, name):

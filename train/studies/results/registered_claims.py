@@ -262,7 +262,7 @@ def check(checks):
     every = [verdict for _, _, _, verdict in again]
     checks.says(checks.FINDINGS, f"{len(every)} [registered claims](train/studies/README.md#claims-before-runs): " + ", ".join(
         f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered", "not testable", "not run")))
-    checks.says(checks.FRONT, "claims committed before the runs: " + ", ".join(f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered")))
+    checks.says(checks.FRONT, f"of {len(every)} claims committed before the runs, " + ", ".join(f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered")))
     checks.says(checks.STUDIES, f"has all {len(every)} claims with differences, smallest effects and corrected p values; {every.count('not run')} of them")
     counts = {}
     for claim, _, _, verdict in again:
