@@ -214,11 +214,23 @@ void measure_all_inputs(const SinkRun& run, const Input& natural, const DataSour
   run.options.output.write(inputs_table(measured), json + "}\n}\n");
 }
 
+// --data is read for the text of the run, and for a tokenizer where the checkpoint has none.
+void require_read_data(const SinkOptions& options, const Checkpoint& checkpoint) {
+  const bool needs_tokenizer = options.given.any() && !options.given.tokens;
+  if (options.given.data.empty() || options.input_name() == "text" ||
+      (needs_tokenizer && !checkpoint.attributes.contains("tokenizer_json")))
+    return;
+  throw Error("--data is not read for this input" +
+                  std::string(needs_tokenizer ? ", because the checkpoint has a tokenizer" : "") + ": leave it out",
+              Exit::usage);
+}
+
 int run_sink(const SinkOptions& options, const Ablation& ablation) {
   if (!options.positions.empty()) position_intervention(options.positions);  // throws before the model is loaded
   auto [checkpoint, model] =
       load_evaluated(options.checkpoint, ablation, options.compute, {.in_place = options.positions.empty()});
   if (!options.positions.empty()) apply_to_positions(*model, position_intervention(options.positions));
+  require_read_data(options, checkpoint);
   const Sizes& sizes = model->sizes();
   TrainedOn run = trained_on(checkpoint, sizes);
   run.context = options.given.context;

@@ -142,6 +142,7 @@ TEST_CASE("sink: any input, any length up to the context, and every documented k
 
   check_error(folder, "eval_bias_kv sink " + checkpoint + " --input random --context 21", 2, "20 tokens");
   check_error(folder, "eval_bias_kv sink " + checkpoint, 2, "--data");
+  check_error(folder, "eval_bias_kv sink " + checkpoint + " --input random --data none", 2, "--data is not read");
   check_error(folder, "eval_bias_kv sink " + checkpoint + " --input random --map 2,0", 2, "layer");
   check_error(folder, "eval_bias_kv sink " + checkpoint + " --input random --map first", 2, "LAYER,HEAD");
   check_error(folder, "eval_baseline sink " + checkpoint + " --input random", 4, "eval_bias_kv");
@@ -417,6 +418,7 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   write_bytes(folder / "tokenizer.json", tokenizer.json());
   CHECK(run(folder, "eval_baseline tokens " + bare + file + " --data " + folder.path) == line + "\n");
   check_error(folder, "eval_baseline sink " + bare + file, 2, "has no tokenizer: give --data FOLDER");
+  check_error(folder, "eval_baseline sink " + path + file + " --data none", 2, "the checkpoint has a tokenizer");
   check_error(folder, "eval_baseline sink " + small + file + " --data " + folder.path, 3, "vocabulary 30 tokens");
   check_error(folder, "eval_baseline sink " + path + " --text x --context 9", 3, "the text has 1 token,");
   check_error(folder, "eval_baseline sink " + path + " --text x", 3, "at least two tokens, got 1");
