@@ -209,7 +209,15 @@ void take_gemma2(const GgufKeys& keys, OpenConfig& config) {
   sizes.window = std::min(keys.integer("attention.sliding_window", kGemma2Window), kLongestContext);
   if (sizes.window > 0) {
     sizes.global_every = keys.integer("attention.sliding_window_pattern", 2);
-    sizes.rotary_local_base = keys.real("rope.freq_base_swa", sizes.rotary_base);
+    const double local_base = keys.real("rope.freq_base_swa", sizes.rotary_base);
+    if (local_base != sizes.rotary_base) {
+      if (sizes.rotary_factor > 1)
+        keys.refuse(
+            "`gemma2.rope.freq_base_swa` other than `rope.freq_base` is not computed with a factor of rotary "
+            "positions; expected `gemma2.rope.scaling.factor` 1, got " +
+            str_format("%g", sizes.rotary_factor));
+      sizes.rotary_local_base = local_base;
+    }
   }
   config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
   // The largest Gemma 2 (46 blocks) has another attention scale than 1 / sqrt(D), for which GGUF has no key.

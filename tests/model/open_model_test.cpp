@@ -147,16 +147,26 @@ std::string raw(std::uint64_t value, std::size_t bytes) {
   return text;
 }
 
-// A GGUF file with one more key, a u32, and a text that keeps the alignment of its tensors.
-std::string with_gguf_key(const std::string& bytes, const std::string& key, std::uint32_t value) {
+// A GGUF file with one more key of this type, and a text that keeps the alignment of its tensors.
+std::string with_gguf_entry(const std::string& bytes, const std::string& key, std::uint32_t type,
+                            const std::string& value) {
   constexpr std::size_t kCount = 16, kFirst = 24, kAlignment = 32;
-  const std::string pad = "general.pad";
-  std::string added = raw(key.size(), 8) + key + raw(4, 4) + raw(value, 4) + raw(pad.size(), 8) + pad + raw(8, 4);
+  const std::string pad = "general.pad." + key;
+  std::string added = raw(key.size(), 8) + key + raw(type, 4) + value + raw(pad.size(), 8) + pad + raw(8, 4);
   const std::size_t length = kAlignment - (added.size() + 8) % kAlignment;
   added += raw(length, 8) + std::string(length, ' ');
   std::uint64_t count;
   std::memcpy(&count, bytes.data() + kCount, sizeof count);
   return bytes.substr(0, kCount) + raw(count + 2, 8) + added + bytes.substr(kFirst);
+}
+std::string with_gguf_key(const std::string& bytes, const std::string& key, std::uint32_t value) {
+  return with_gguf_entry(bytes, key, 4, raw_bytes(value));
+}
+std::string with_gguf_key(const std::string& bytes, const std::string& key, float value) {
+  return with_gguf_entry(bytes, key, 6, raw_bytes(value));
+}
+std::string with_gguf_key(const std::string& bytes, const std::string& key, const std::string& text) {
+  return with_gguf_entry(bytes, key, 8, gguf_text(text));
 }
 
 }  // namespace
@@ -245,6 +255,23 @@ TEST_CASE("open models: a GGUF file of Phi-3: without a window where it says 0, 
   refused(other, {"rope_factors_long.weight", "only computed for phi3"});
 }
 
+TEST_CASE("open models: a rotary factor in a GGUF file of Gemma 2 counts in all layers") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/gemma2.gguf", factor = "gemma2.rope.scaling.factor";
+  const std::string linear = with_gguf_key(
+      with_gguf_key(read_file("test", kModels + "gemma2_gguf.gguf"), "gemma2.rope.scaling.type", "linear"), factor,
+      4.0f);
+  write_file_atomically(path, linear);
+  CHECK(open_model(path).config.sizes.rotary_factor == 4);
+  CHECK(open_model(path).config.sizes.rotary_local_base == 0);  // without the factor, as in Gemma 3
+  const float base = static_cast<float>(open_model(path).config.sizes.rotary_base);
+  write_file_atomically(path, with_gguf_key(linear, "gemma2.rope.freq_base_swa", base));
+  CHECK(open_model(path).config.sizes.rotary_local_base == 0);
+  write_file_atomically(path, with_gguf_key(linear, "gemma2.rope.freq_base_swa", 2 * base));
+  check_refused([&] { open_model(path); }, {"`gemma2.rope.freq_base_swa`", factor + "` 1, got 4"},
+                Exit::corrupt_checkpoint);
+}
+
 TEST_CASE("open models: with LongRoPE a text that becomes long is refused, and one that is long is continued") {
   const Ablation* program = program_of("llama");
   if (!program) return;
@@ -279,7 +306,7 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
         {"llama", "llama.expert_count", "`llama.expert_used_count`"},
         {"llama", "llama.residual_scale", "the key `llama.residual_scale` is not known here"},
         {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"}}) {
-    write_file_atomically(path, with_gguf_key(read_file("test", kModels + name + ".gguf"), key, 4));
+    write_file_atomically(path, with_gguf_key(read_file("test", kModels + name + ".gguf"), key, 4u));
     check_refused([&] { open_model(path); }, {why}, Exit::corrupt_checkpoint);
   }
   std::string falcon = read_file("test", kModels + "falcon.gguf");
