@@ -113,9 +113,15 @@ void require_known(const GgufKeys& keys, const WeightFile& file) {
 
 void take_rotations(const GgufKeys& keys, Sizes& sizes) {
   sizes.rotary_base = keys.real("rope.freq_base", 10000);
-  const std::string scaling = keys.text("rope.scaling.type", "none");
+  // llama.cpp's default is linear, which is none without a factor.
+  const std::string scaling = keys.text("rope.scaling.type", keys.has("rope.scaling.factor") ? "linear" : "none");
   const std::string computed = keys.architecture() == "gpt-oss" ? "yarn" : "linear";
-  if (scaling == "none" || (scaling == "longrope" && keys.architecture() == "phi3")) return;
+  if (scaling == "none") return;
+  if (scaling == "longrope" && keys.architecture() == "phi3") {
+    if (const double factor = keys.real("rope.scaling.factor", 1); factor != 1)
+      keys.refuse("`phi3.rope.scaling.factor` must be 1 with longrope, got " + str_format("%g", factor));
+    return;
+  }
   if (scaling != computed)
     keys.refuse("rotary positions of scaling `" + printable(scaling) + "` are not computed here; " + computed + " is");
   sizes.rotary_factor = keys.real("rope.scaling.factor", 1);

@@ -272,6 +272,27 @@ TEST_CASE("open models: a rotary factor in a GGUF file of Gemma 2 counts in all 
                 Exit::corrupt_checkpoint);
 }
 
+TEST_CASE(
+    "open models: a rotary factor in a GGUF file is linear without a type, nothing with none, refused with longrope") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/factor.gguf", type = "llama.rope.scaling.type";
+  const std::string factor =
+      with_gguf_key(read_file("test", kModels + "llama.gguf"), "llama.rope.scaling.factor", 4.0f);
+  write_file_atomically(path, factor);
+  CHECK(open_model(path).config.sizes.rotary_factor == 4);
+  write_file_atomically(path, with_gguf_key(factor, type, "linear"));
+  CHECK(open_model(path).config.sizes.rotary_factor == 4);
+  write_file_atomically(path, with_gguf_key(factor, type, "none"));
+  CHECK(open_model(path).config.sizes.rotary_factor == 0);
+  const std::string longrope =
+      with_gguf_key(read_file("test", kModels + "longrope.gguf"), "phi3.rope.scaling.type", "longrope");
+  write_file_atomically(path, longrope);
+  CHECK(open_model(path).config.sizes.rotary_factor == 0);
+  write_file_atomically(path, with_gguf_key(longrope, "phi3.rope.scaling.factor", 4.0f));
+  check_refused([&] { open_model(path); }, {"`phi3.rope.scaling.factor` must be 1 with longrope, got 4"},
+                Exit::corrupt_checkpoint);
+}
+
 TEST_CASE("open models: with LongRoPE a text that becomes long is refused, and one that is long is continued") {
   const Ablation* program = program_of("llama");
   if (!program) return;
