@@ -117,7 +117,6 @@ BpeModel byte_level_gguf(const GgufVocabulary& given, const std::string& path) {
   model.words = false;
   model.nfc = pre.nfc;
   model.whole_pieces = pre.whole_pieces;
-  if (given.add_space_prefix.value_or(false)) model.prefix_space = PrefixSpace::always;
   GgufIds ids = read_gguf_tokens(given, model, path);
   auto id_of = [&](std::string_view token) {
     auto found = ids.find(token);

@@ -19,7 +19,8 @@ struct GgufVocabulary {
   std::vector<std::int32_t> token_types;  // TokenKind
   std::vector<std::string> merges;        // with "gpt2": "left right"
   std::optional<std::int64_t> bos_token_id, eos_token_id;
-  std::optional<bool> add_bos_token, add_eos_token, add_space_prefix, remove_extra_whitespaces;
+  std::optional<bool> add_bos_token, add_eos_token, remove_extra_whitespaces;
+  std::optional<bool> add_space_prefix;  // with "llama"; llama.cpp ignores it with "gpt2"
 };
 
 // The tokenizer of these values. Where llama.cpp and HuggingFace's library differ it is the latter's, which the models

@@ -327,6 +327,9 @@ TEST_CASE("tokens of bytes: the values of a GGUF file are the tokenizer.json the
       CHECK(written_again(tokenizer).encode(texts[i]) == tokenizer.encode(texts[i]));
     }
   }
+  const Ids hello = Tokenizer(gguf_model(values, "a.gguf")).encode("the, other");
+  values.add_space_prefix = true;  // llama.cpp ignores it
+  CHECK(Tokenizer(gguf_model(values, "a.gguf")).encode("the, other") == hello);
   values.pre = "llama-bpe";
   CHECK(Tokenizer(gguf_model(values, "a.gguf")).begin_tokens() == Ids{1});
   values.bos_token_id.reset();
