@@ -17,8 +17,9 @@ inline constexpr const char* kWhatIsEvaluated =
 
 struct EvaluatedModel {
   // For a model of another program only the attributes that exist for it: tokenizer_json; begin_token, which its
-  // tokenizer puts before every text, and begin_rule, the source of that rule; prefix_token, which lm-evaluation-harness puts
-  // before an empty context.
+  // tokenizer puts before every text, and begin_rule, the source of that rule; prefix_token, which
+  // lm-evaluation-harness puts before an empty context. If the tokenizer puts other tokens around texts,
+  // template_tokens, their number, takes the place of tokenizer_json, and no command takes a text.
   Checkpoint checkpoint;
   std::unique_ptr<LanguageModel> model;
 };

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "engine/io/file.h"
+#include "engine/io/printable.h"
 #include "eval/token_sequences.h"
 
 namespace sink {
@@ -37,6 +38,10 @@ TextCut InputOptions::cut(const Checkpoint& checkpoint, const TrainedOn& run, co
 }
 
 Tokenizer InputOptions::tokenizer(const Checkpoint& checkpoint, const TrainedOn& run) const {
+  if (checkpoint.attributes.contains("template_tokens"))
+    throw Error(checkpoint.path + ": its template puts " + counted(checkpoint.integer("template_tokens"), "token") +
+                    " around a text, and at most one, before it, is supported; give ids with --tokens",
+                Exit::usage);
   return tokenizer_of(checkpoint, data.empty() ? run.data : data);
 }
 

@@ -210,3 +210,34 @@ TEST_CASE("bad models: a tokenizer that is damaged: exit 4, as the model that it
   for (const std::string command : {"generate MODEL --text a", "sink MODEL --input random --sequences 1 --context 8"})
     check_refused_by(folder, command, path, 4, {"tokenizer.json", "[\"a\",\"b\",\"c\"]; expected two parts"});
 }
+
+TEST_CASE("bad models: a template with several tokens, or one after the text: a text is refused, ids are taken") {
+  const TemporaryFolder folder;
+  const std::string path = folder_of_llama(folder, "template");
+  const std::string begin = "{\"SpecialToken\": {\"id\": \"a\"}}", text = "{\"Sequence\": {\"id\": \"A\"}}";
+  auto with_template = [&](const std::string& parts) {
+    write_bytes(path + "/tokenizer.json",
+                "{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}, \"model\": {\"vocab\": "
+                "{\"a\": 0, \"b\": 1}, \"merges\": []}, \"post_processor\": {\"type\": \"TemplateProcessing\", "
+                "\"single\": [" +
+                    parts + "], \"special_tokens\": {\"a\": {\"ids\": [0]}}}}");
+  };
+  for (const auto& [parts, count] :
+       {std::pair{begin + "," + begin + "," + text, "2 tokens"}, {text + "," + begin, "1 token"}}) {
+    with_template(parts);
+    for (const std::string command : {"sink MODEL --text bab", "generate MODEL --text bab", "tokens MODEL --text bab"})
+      check_refused_by(folder, command, path, 2, {std::string(count) + " around a text", "--tokens"});
+  }
+  write_bytes(folder / "tokens", "1 0 1\n");
+  write_bytes(folder / "lines", "{\"context\": \"a\", \"continuation\": \"b\"}\n");
+  check_refused_by(folder, "score MODEL " + (folder / "lines"), path, 2, {"has no tokenizer"});
+  for (const std::string command : {"sink " + path + " --tokens " + (folder / "tokens"),
+                                    "generate " + path + " --max-new-tokens 1 --tokens " + (folder / "tokens")}) {
+    Subprocess program(folder, words_of("eval_baseline " + command));
+    CHECK_MESSAGE(program.wait() == 0, program.err());
+  }
+  with_template(begin + "," + text);
+  Subprocess program(folder, words_of("eval_baseline tokens " + path + " --text bab"));
+  CHECK_MESSAGE(program.wait() == 0, program.err());
+  CHECK(program.out() == "0 1 0 1\n");
+}
