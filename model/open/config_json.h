@@ -33,6 +33,7 @@ class ConfigJson {
   std::vector<double> reals(const char* key) const;
 
   std::vector<std::string> keys() const;
+  const nlohmann::json& json() const { return json_; }
   bool operator==(const ConfigJson& other) const { return json_ == other.json_; }
   // This object with missing keys from `defaults` (an object); keys that are null are not missing.
   ConfigJson completed(const nlohmann::json& defaults) const;

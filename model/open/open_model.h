@@ -36,9 +36,9 @@ OpenModel open_model(const std::string& path);
 void load_family_weights(std::shared_ptr<const WeightFile> file, const OpenConfig& config, ParameterArena& parameters,
                          bool in_place);
 
-// The tokenizer of the model. From tokenizer.json in the folder, or vocab.json with merges.txt; the metadata of a GGUF
-// file; tokenizer.bin or tok<V>.bin next to a llama2.c .bin. None if there is no such file. Throws Error:
-// Exit::corrupt_checkpoint for a damaged tokenizer, Exit::bad_input for a file that cannot be opened.
+// The tokenizer of the model. From tokenizer.json in the folder, or for gpt2 and opt vocab.json with merges.txt; the
+// metadata of a GGUF file; tokenizer.bin or tok<V>.bin next to a llama2.c .bin. None if there is no such file. Throws
+// Error: Exit::corrupt_checkpoint for a damaged tokenizer, Exit::bad_input for a file that cannot be opened.
 std::optional<Tokenizer> tokenizer_of(const OpenModel& model);
 
 // The source of the rule whether texts begin with a special token: "tokenizer.ggml.add_bos_token = false", "the

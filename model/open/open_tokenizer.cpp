@@ -9,6 +9,7 @@
 #include "engine/io/printable.h"
 #include "model/open/config_json.h"
 #include "model/open/open_model.h"
+#include "model/open/special_tokens.h"
 
 namespace sink {
 namespace {
@@ -100,7 +101,9 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
     if (!std::filesystem::is_regular_file(candidate, ignored))
       throw Error(candidate.string() + " is not a file; expected a tokenizer", Exit::bad_input);
     require_readable(candidate.string());
-    return read_of_model([&] { return Tokenizer::load(candidate.string()); });
+    Tokenizer tokenizer = read_of_model([&] { return Tokenizer::load(candidate.string()); });
+    if (name == "vocab.json") check_vocabulary_folder(candidate.parent_path().string(), model.config.family, tokenizer);
+    return tokenizer;
   }
   return std::nullopt;
 }
@@ -110,7 +113,7 @@ std::string begin_rule(const OpenModel& model) {
   if (model.config.names != TensorNames::gguf) {
     std::error_code ignored;
     const bool has_json = std::filesystem::exists(std::filesystem::path(model.path) / "tokenizer.json", ignored);
-    return has_json ? "the post-processor of tokenizer.json" : "vocab.json and merges.txt, which have no rule";
+    return has_json ? "the post-processor of tokenizer.json" : "the family's rule with vocab.json and merges.txt";
   }
   const MetadataValue* value = model.file->find_metadata("tokenizer.ggml.add_bos_token");
   if (!value) return "the default of a GGUF file without add_bos_token";

@@ -664,3 +664,70 @@ TEST_CASE("open models: divisors of rotations that are not LLaMA 3's are refused
   check_refused([&] { open_model(path).load(ablation_named("baseline"), DType::F32); }, {"rape_freqs.weight"},
                 Exit::corrupt_checkpoint);
 }
+
+TEST_CASE("open models: vocab.json and merges.txt are the tokenizer of GPT-2 and OPT, by family; others are refused") {
+  const TemporaryFolder folder;
+  std::string path;
+  auto with = [&](const char* name, const std::string& vocabulary) {
+    path = edited(folder, name, "{", "{");
+    write_file_atomically(path + "/vocab.json", vocabulary);
+    write_file_atomically(path + "/merges.txt", "#version: 0.2\na b\n");
+  };
+  auto ids = [&](const std::string& text) {
+    EncodeCache cache;
+    return tokenizer_of(open_model(path)).value().encode_with_special_tokens(text, cache);
+  };
+  auto refused = [&](std::initializer_list<std::string> parts) {
+    check_refused([&] { tokenizer_of(open_model(path)); }, parts, Exit::corrupt_checkpoint);
+  };
+  using Ids = std::vector<std::int32_t>;
+  const std::string remedy = "AutoTokenizer.from_pretrained(F).save_pretrained(F)";
+  const std::string of_gpt2 = R"({"a": 0, "b": 1, "ab": 2, "<|endoftext|>": 3})";
+  const std::string of_opt = R"({"a": 0, "b": 1, "ab": 2, "</s>": 3, "<pad>": 4, "<unk>": 5})";
+  with("gpt2", of_gpt2);
+  CHECK(ids("ab<|endoftext|>a") == Ids{2, 3, 0});
+  with("opt", of_opt);
+  CHECK(ids("ab<pad>a") == Ids{3, 2, 4, 0});
+  for (const char* other : {"qwen2", "llama"}) {
+    with(other, of_gpt2);
+    refused({std::string("this is ") + other, remedy});
+  }
+  with("gpt2", of_opt);
+  refused({"not that of gpt2", remedy});
+  with("opt", of_gpt2);
+  refused({"not that of opt", remedy});
+
+  // What other files say of it.
+  with("opt", of_opt);
+  const std::string config = "/tokenizer_config.json", added = "/added_tokens.json", map = "/special_tokens_map.json";
+  write_file_atomically(path + config,
+                        R"({"tokenizer_class": "GPT2Tokenizer", "add_bos_token": true, "pad_token": "<pad>",
+      "bos_token": {"content": "</s>", "lstrip": false, "rstrip": false}, "add_prefix_space": false})");
+  write_file_atomically(path + map, R"({"eos_token": "</s>"})");
+  CHECK(ids("ab<pad>a") == Ids{3, 2, 4, 0});
+  for (auto [text, key] : {std::pair{R"({"bos_token": "</s>"})", "`add_bos_token` must be true"},
+                           {R"({"bos_token": "<pad>", "add_bos_token": true})", "`bos_token` must be \"</s>\""}}) {
+    write_file_atomically(path + config, text);
+    refused({config, key, remedy});
+  }
+  with("gpt2", of_gpt2);
+  for (auto [text, clue] :
+       {std::pair{R"({"add_bos_token": true})", "`add_bos_token` must be false"},
+        {R"({"add_prefix_space": true})", "`add_prefix_space` must be false"},
+        {R"({"tokenizer_class": "Qwen2Tokenizer"})", "`tokenizer_class` must be \"GPT2Tokenizer\""},
+        {R"({"pad_token": "<pad>"})", "the token `<pad>`"},
+        {R"({"eos_token": {"content": "<|endoftext|>", "rstrip": true}})", "another `rstrip`"},
+        {R"({"additional_special_tokens": ["<|endoftext|>", "<x>"]})", "the token `<x>`"},
+        {R"({"added_tokens_decoder": {"4": {"content": "<y>", "lstrip": false}}})", "the token `<y>`"}}) {
+    CAPTURE(text);
+    write_file_atomically(path + config, text);
+    refused({config, clue, remedy});
+  }
+  write_file_atomically(path + config, R"({"model_max_length": 32})");
+  for (const auto& [name, text] : {std::pair{added, R"({"<y>": 4})"}, {map, R"({"pad_token": "<y>"})"}}) {
+    write_file_atomically(path + name, text);
+    refused({name, "the token `<y>`", remedy});
+    std::filesystem::remove(path + name);
+  }
+  CHECK(ids("ab<|endoftext|>a") == Ids{2, 3, 0});
+}

@@ -1,0 +1,115 @@
+// As in transformers 5: special_tokens_map.json and added_tokens.json count where tokenizer_config.json has no
+// `added_tokens_decoder`.
+#include "model/open/special_tokens.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_map>
+
+#include "engine/check.h"
+#include "engine/io/printable.h"
+#include "model/open/config_json.h"
+
+namespace sink {
+namespace {
+
+constexpr std::size_t kShownOfToken = 60;  // bytes, in a message
+constexpr const char* kRemedy =
+    "; expected tokenizer.json; AutoTokenizer.from_pretrained(F).save_pretrained(F) writes it";
+
+std::optional<ConfigJson> read_if_there(const std::string& path) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) return std::nullopt;
+  return ConfigJson::read(path);
+}
+
+// The text of a token that is a text or an object with `content` and flags; none of anything else.
+std::string content_of(const nlohmann::json& token) {
+  const nlohmann::json content = token.is_object() ? token.value("content", nlohmann::json()) : token;
+  return content.is_string() ? content.get<std::string>() : "";
+}
+
+class AddedTokenCheck {
+ public:
+  explicit AddedTokenCheck(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
+    for (const AddedToken& token : tokenizer.model().added) known_.emplace(token.content, &token);
+  }
+
+  bool finds(const std::string& token) const { return known_.contains(token); }
+
+  // Checks the tokens of a tokenizer_config.json or special_tokens_map.json: keys such as `pad_token`, whose value is a
+  // text or an object, and lists of these.
+  void check_named(const ConfigJson& file) const {
+    for (const auto& [key, value] : file.json().items()) {
+      const bool lists = key == "additional_special_tokens" || key == "extra_special_tokens";
+      if (lists && value.is_structured())
+        for (const nlohmann::json& one : value) check_token(file, one);
+      else if (key.ends_with("_token"))
+        check_token(file, value);
+    }
+  }
+
+  // Checks added_tokens.json: {"token": id, ...}.
+  void check_keys(const ConfigJson& file) const {
+    for (const std::string& token : file.keys()) check_token(file, token);
+  }
+
+  // Checks `added_tokens_decoder`: {"id": {"content": "token", ...}, ...}.
+  void check_decoder(const ConfigJson& tokens) const {
+    for (const auto& [id, token] : tokens.json().items()) check_token(tokens, token);
+  }
+
+ private:
+  void check_token(const ConfigJson& file, const nlohmann::json& token) const {
+    const std::string text = content_of(token);
+    if (text.empty()) return;
+    const std::string name = "the token `" + printable(text.substr(0, kShownOfToken)) + "`";
+    const auto found = known_.find(text);
+    if (found == known_.end()) {
+      const std::vector<std::int32_t> ids = tokenizer_.encode(text);
+      if (ids.size() == 1 && tokenizer_.decode(ids) == text) return;
+      file.refuse(name + " is none of the tokenizer's" + kRemedy);
+    }
+    if (!token.is_object()) return;
+    for (auto [flag, known] : {std::pair{"lstrip", found->second->takes_left}, {"rstrip", found->second->takes_right}})
+      if (token.contains(flag) && token.at(flag) != nlohmann::json(known))
+        file.refuse(name + " has another `" + flag + "` than in the tokenizer" + kRemedy);
+  }
+
+  const Tokenizer& tokenizer_;
+  std::unordered_map<std::string, const AddedToken*> known_;
+};
+
+}  // namespace
+
+void check_vocabulary_folder(const std::string& folder, const std::string& family, const Tokenizer& tokenizer) {
+  auto refuse = [&](const std::string& why) { throw Error(folder + ": " + why + kRemedy, Exit::corrupt_checkpoint); };
+  if (family != "gpt2" && family != "opt")
+    refuse("vocab.json and merges.txt are read for gpt2 and opt, and this is " + family);
+  const bool begins = family == "opt";
+  const std::string special = begins ? "</s>" : kEndOfText;
+  const AddedTokenCheck check(tokenizer);
+  if (!check.finds(special) || tokenizer.begin_tokens().empty() == begins)
+    refuse("vocab.json is not that of " + family + ", with `" + special + "`" + (begins ? "" : " and without `</s>`"));
+  if (const auto config = read_if_there(folder + "/tokenizer_config.json")) {
+    auto expect = [&](const char* key, const nlohmann::json& value, const nlohmann::json& otherwise) {
+      if ((config->has(key) ? config->json().at(key) : otherwise) != value)
+        config->refuse("`" + std::string(key) + "` must be " + value.dump() + " with vocab.json of " + family +
+                       kRemedy);
+    };
+    expect("add_bos_token", begins, false);
+    expect("add_prefix_space", false, false);
+    if (begins && content_of(config->json().value("bos_token", nlohmann::json())) != special)
+      expect("bos_token", special, "");
+    if (config->json().value("tokenizer_class", nlohmann::json()) != "GPT2TokenizerFast")
+      expect("tokenizer_class", "GPT2Tokenizer", "GPT2Tokenizer");
+    check.check_named(*config);
+    if (config->has("added_tokens_decoder")) return check.check_decoder(config->object("added_tokens_decoder"));
+  }
+  if (const auto map = read_if_there(folder + "/special_tokens_map.json")) check.check_named(*map);
+  if (const auto added = read_if_there(folder + "/added_tokens.json")) check.check_keys(*added);
+}
+
+}  // namespace sink

@@ -1,0 +1,16 @@
+// The files of a Hugging Face folder that say more of a tokenizer than its vocabulary.
+#pragma once
+
+#include <string>
+
+#include "engine/data/tokenizer/tokenizer.h"
+
+namespace sink {
+
+// Checks a tokenizer that was read from vocab.json and merges.txt, which name no class and no special tokens. Throws
+// Error (Exit::corrupt_checkpoint) where it is not certain to be that of the folder: for families other than gpt2 and
+// opt, for options of tokenizer_config.json, and for tokens of tokenizer_config.json, special_tokens_map.json or
+// added_tokens.json that it does not find in texts.
+void check_vocabulary_folder(const std::string& folder, const std::string& family, const Tokenizer& tokenizer);
+
+}  // namespace sink
