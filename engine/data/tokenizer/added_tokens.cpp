@@ -1,6 +1,7 @@
 #include "engine/data/tokenizer/added_tokens.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "engine/data/tokenizer/character_class.h"
 #include "engine/data/tokenizer/metaspace.h"
@@ -28,6 +29,20 @@ bool touches_word(std::string_view text, std::size_t begin, std::size_t end) {
 }
 
 }  // namespace
+
+std::vector<std::int32_t> ids_of_package(const BpeModel& model) {
+  const auto size = static_cast<std::int32_t>(std::ranges::count(model.in_vocabulary, true));
+  std::int32_t largest = BpeModel::kNone;  // of the added ones
+  std::unordered_map<std::string_view, std::int32_t> given;
+  std::vector<std::int32_t> ids;
+  for (const AddedToken& token : model.added) {
+    const bool known = model.in_vocabulary[static_cast<std::size_t>(token.id)];
+    const std::int32_t id = known ? token.id : std::max(size, largest + 1);
+    ids.push_back(given.emplace(token.content, id).first->second);
+    largest = std::max(largest, ids.back());
+  }
+  return ids;
+}
 
 AddedTokens::AddedTokens(const BpeModel& model, bool normalized) {
   first_.fill(BpeModel::kNone);

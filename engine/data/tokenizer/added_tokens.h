@@ -13,6 +13,10 @@ namespace sink {
 
 inline constexpr std::size_t kLongestAdded = 1024;  // bytes of an added token; bounds the steps per byte of text
 
+// The ids that the `tokenizers` package gives to the added tokens of `model`, whatever its file says: that of the token
+// in the vocabulary or of an equal one before it, or else the next free one.
+std::vector<std::int32_t> ids_of_package(const BpeModel& model);
+
 class AddedTokens {
  public:
   // A stretch of the text: an added token's id, or BpeModel::kNone and the text between them.

@@ -171,6 +171,17 @@ BpeModel read_model(const Json& file, std::size_t file_bytes, const std::string&
   return model;
 }
 
+// Refuses a file whose added tokens have other ids than in the `tokenizers` package. Files with `ranks` are ours.
+void check_added_ids(const BpeModel& model, const std::string& path) {
+  if (!model.ranks.empty()) return;
+  const std::vector<std::int32_t> ids = ids_of_package(model);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    if (const AddedToken& token = model.added[i]; token.id != ids[i])
+      reject_tokenizer(path, "the added token '" + token.content.substr(0, kShown) + "' has the id " +
+                                 std::to_string(token.id) + ", and the tokenizers package gives it " +
+                                 std::to_string(ids[i]));
+}
+
 // Runs `read`, which may throw what the JSON library throws.
 template <class Read>
 BpeModel refusing(const std::string& path, Read&& read) {
@@ -232,7 +243,11 @@ BpeModel read_tokenizer(const std::string& path) {
   std::string text = read_file("tokenizer", path);
   return refusing(path, [&] {
     Json json = parse_bounded_json(text);
-    if (!is_vocabulary_alone(json)) return read_model(json, text.size(), path);
+    if (!is_vocabulary_alone(json)) {
+      BpeModel model = read_model(json, text.size(), path);
+      check_added_ids(model, path);
+      return model;
+    }
     for (const char* name : {"vocab.bpe", "merges.txt"}) {
       std::filesystem::path merges = std::filesystem::path(path).parent_path() / name;
       if (std::filesystem::exists(merges))

@@ -15,7 +15,7 @@ BpeModel parse_tokenizer_json(const std::string& json, const std::string& path);
 // A tokenizer.json, or what GPT-2 and OPT came as: a vocabulary {"token": id, ...} (encoder.json, vocab.json) with its
 // merges in the same folder (vocab.bpe or merges.txt). Such a vocabulary says nothing of special tokens: one with
 // </s> is taken for OPT's, whose texts begin with </s>, any other for GPT-2's, with <|endoftext|>. A file NAME.bin is
-// taken for a vocabulary of llama2.c. Throws as above.
+// taken for a vocabulary of llama2.c. Throws as above, and for added tokens whose ids the `tokenizers` package ignores.
 BpeModel read_tokenizer(const std::string& path);
 
 std::string to_tokenizer_json(const BpeModel& model);

@@ -76,6 +76,30 @@ TEST_CASE("tokenizer forms: the ids of HuggingFace's library, and after writing 
   }
 }
 
+TEST_CASE("tokenizer forms: added tokens whose ids the tokenizers package ignores are refused") {
+  const TemporaryFolder folder;
+  auto load = [&](const Json& file) {
+    write_bytes(folder / "tokenizer.json", file.dump());
+    return error_of([&] { Tokenizer::load(folder / "tokenizer.json"); });
+  };
+  auto with_ids = [&](std::int64_t a, std::int64_t b) {
+    Json file = Json::parse(read_bytes(kFolder + "tokenizer.json"));  // of 600 tokens
+    file["added_tokens"] = Json::array();
+    for (const auto& [content, id] : {std::pair{"<a>", a}, {"<b>", b}})
+      file["added_tokens"].push_back({{"id", id}, {"content", content}, {"special", true}, {"normalized", false}});
+    return file;
+  };
+  CHECK(load(with_ids(600, 601)) == "no error");
+  Json inside = with_ids(601, 602);
+  inside["model"]["vocab"]["<a>"] = 601;  // 601 tokens, and 602 is after the largest added one
+  CHECK(load(inside) == "no error");
+  CHECK(contains(load(with_ids(601, 600)), "'<a>' has the id 601, and the tokenizers package gives it 600"));
+  CHECK(contains(load(with_ids(600, 605)), "'<b>' has the id 605, and the tokenizers package gives it 601"));
+  Json twice = with_ids(600, 601);
+  twice["added_tokens"][1]["content"] = "<a>";
+  CHECK(contains(load(twice), "'<a>' has the id 601, and the tokenizers package gives it 600"));
+}
+
 TEST_CASE("tokenizer forms: vocabulary and merges in files of their own, as GPT-2's and OPT's") {
   TemporaryFolder folder;
   const Json whole = Json::parse(read_bytes(kFolder + "tokenizer.json")).at("model");
