@@ -111,6 +111,19 @@ void require_known(const GgufKeys& keys, const WeightFile& file) {
     keys.refuse("a mixture of experts is only computed here for gpt-oss and llama (Mixtral)");
 }
 
+// llama.cpp ignores the windows of other architectures. It also ignores that of `llama`, which is Mistral's.
+void take_gguf_window(const GgufKeys& keys, Sizes& sizes) {
+  const std::string& name = keys.architecture();
+  const bool gemma = name.starts_with("gemma");
+  if (!gemma && name != "llama" && name != "phi3" && name != "gpt-oss" &&
+      keys.integer("attention.sliding_window", 0) != 0)
+    keys.refuse("a window is only computed for llama, phi3, gpt-oss, gemma2 and gemma3; `" + name +
+                ".attention.sliding_window` is " + std::to_string(keys.integer("attention.sliding_window")));
+  if (!gemma && keys.has("attention.sliding_window_pattern"))
+    keys.refuse("`" + name + ".attention.sliding_window_pattern` is only computed for gemma2 and gemma3");
+  sizes.window = std::min(keys.integer("attention.sliding_window", 0), kLongestContext);
+}
+
 void take_rotations(const GgufKeys& keys, Sizes& sizes) {
   sizes.rotary_base = keys.real("rope.freq_base", 10000);
   // llama.cpp's default is linear, which is none without a factor.
@@ -316,15 +329,15 @@ OpenConfig read_gguf_config(const WeightFile& file) {
       (config.family == "llama" && config.names == TensorNames::gguf) || config.family == "mixtral";
   if (const StoredTensor* divisors_E = file.find("rope_freqs.weight"); divisors_E && config.family == "llama")
     take_divisors(keys, *divisors_E, config);
-  sizes.window = std::min(keys.integer("attention.sliding_window", 0), kLongestContext);
+  if (config.family == "olmo2" && keys.has("attention.sliding_window"))
+    keys.refuse("OLMo 3 is not computed here: `olmo2.attention.sliding_window` says that the file is one");
+  take_gguf_window(keys, sizes);
   if (config.family == "gpt_oss") take_gpt_oss(keys, sizes);
   if (config.family == "falcon") {
     if (keys.text("tensor_data_layout", "") != "jploski")
       keys.refuse("`falcon.tensor_data_layout` must be jploski, with all queries before all keys and all values");
     config.names = file.find("blk.0.attn_norm_2.weight") ? TensorNames::gguf_falcon_2_norms : TensorNames::gguf_falcon;
   }
-  if (config.family == "olmo2" && keys.has("attention.sliding_window"))
-    keys.refuse("OLMo 3 is not computed here: `olmo2.attention.sliding_window` says that the file is one");
   if (keys.architecture() == "granite") take_granite(keys, config);
   if (keys.architecture() == "smollm3") sizes.no_rope_every = kSmollm3NoRopeEvery;
   if (config.family == "gemma2") take_gemma2(keys, config);

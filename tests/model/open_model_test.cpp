@@ -326,10 +326,21 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
         {"qwen2", "qwen2.expert_count", "a mixture of experts is only computed here for gpt-oss and llama (Mixtral)"},
         {"llama", "llama.expert_count", "`llama.expert_used_count`"},
         {"llama", "llama.residual_scale", "the key `llama.residual_scale` is not known here"},
-        {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"}}) {
+        {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"},
+        {"qwen2", "qwen2.attention.sliding_window", "a window is only computed for llama, phi3, gpt-oss"},
+        {"qwen3", "qwen3.attention.sliding_window", "`qwen3.attention.sliding_window` is 4"},
+        {"falcon", "falcon.attention.sliding_window", "a window is only computed"},
+        {"gpt_neox", "gptneox.attention.sliding_window", "a window is only computed"},
+        {"granite", "granite.attention.sliding_window", "a window is only computed"},
+        {"smollm3", "smollm3.attention.sliding_window", "a window is only computed"},
+        {"llama", "llama.attention.sliding_window_pattern", "is only computed for gemma2 and gemma3"},
+        {"qwen2", "qwen2.attention.sliding_window_pattern", "is only computed for gemma2 and gemma3"}}) {
     write_file_atomically(path, with_gguf_key(read_file("test", kModels + name + ".gguf"), key, 4u));
     check_refused([&] { open_model(path); }, {why}, Exit::corrupt_checkpoint);
   }
+  write_file_atomically(path,
+                        with_gguf_key(read_file("test", kModels + "qwen2.gguf"), "qwen2.attention.sliding_window", 0u));
+  CHECK(open_model(path).config.sizes.window == 0);
   std::string falcon = read_file("test", kModels + "falcon.gguf");
   write_file_atomically(path, falcon.replace(falcon.find("jploski"), 7, "another"));
   check_refused([&] { open_model(path); }, {"`falcon.tensor_data_layout`", "jploski"}, Exit::corrupt_checkpoint);
