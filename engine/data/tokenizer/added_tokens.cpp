@@ -96,7 +96,8 @@ std::int32_t AddedTokens::longest_at(std::string_view text, std::size_t at, std:
 }
 
 void AddedTokens::split(std::string_view text, std::vector<Stretch>& stretches) const {
-  std::size_t done = 0;  // bytes that are in `stretches`
+  std::size_t done = 0;   // bytes that are in `stretches`
+  std::size_t taken = 0;  // up to where a token took white space
   for (std::size_t at = 0, end = 0; at < text.size() && !tokens_.empty();) {
     std::int32_t found = longest_at(text, at, end);
     if (found == BpeModel::kNone) {
@@ -110,12 +111,15 @@ void AddedTokens::split(std::string_view text, std::vector<Stretch>& stretches) 
     if (token.takes_left) {
       while (from > done && has_class(text, before(text, from), kSpace)) from = before(text, from);
     }
-    if (token.takes_right) {
-      while (at < text.size() && has_class(text, at, kSpace)) at += static_cast<std::size_t>(utf8_length(text, at));
-    }
     if (done < from) stretches.push_back({BpeModel::kNone, text.substr(done, from - done)});
     stretches.push_back({token.id, {}});
-    done = at;
+    done = at;  // the next token may begin in the white space that this one takes
+    if (token.takes_right) {
+      done = std::max(done, taken);  // what is known to be white space
+      while (done < text.size() && has_class(text, done, kSpace))
+        done += static_cast<std::size_t>(utf8_length(text, done));
+      taken = done;
+    }
   }
   if (done < text.size()) stretches.push_back({BpeModel::kNone, text.substr(done)});
 }

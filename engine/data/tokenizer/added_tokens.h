@@ -28,9 +28,8 @@ class AddedTokens {
   // The added tokens of `model` with this value of `normalized`; normalized ones are searched in their normal form.
   AddedTokens(const BpeModel& model, bool normalized);
 
-  // Appends the stretches of `text`, from left to right; of tokens that begin at the same byte the longest. (Where a
-  // token begins in white space that the previous token takes, the `tokenizers` package panics; here it is part of that
-  // white space.)
+  // Appends the stretches of `text`, from left to right; of tokens that begin at the same byte the longest. As in the
+  // `tokenizers` package, a token may begin in white space that the previous one takes; what follows it is text again.
   void split(std::string_view text, std::vector<Stretch>& stretches) const;
 
  private:

@@ -76,6 +76,31 @@ TEST_CASE("tokenizer forms: the ids of HuggingFace's library, and after writing 
   }
 }
 
+TEST_CASE("tokenizer forms: an added token may begin in white space that the one before it takes") {
+  Json file = Json::parse(read_bytes(kFolder + "tokenizer.json"));
+  auto added = [](std::int32_t id, const char* content, bool left, bool right) {
+    return Json{{"id", id},         {"content", content},  {"lstrip", left}, {"rstrip", right}, {"normalized", false},
+                {"special", false}, {"single_word", false}};
+  };
+  file["added_tokens"] = {added(600, "<a>", true, true), added(601, " <b>", false, false),
+                          added(602, "  ", false, false), added(603, "\n<c>", true, false)};
+  const Tokenizer tokenizer = tokenizer_of(file);
+  // By tokenizers 0.23.
+  const std::pair<const char*, Ids> cases[] = {
+      {"x <a> <b> y", {89, 600, 601, 328}}, {"<a>  <b>", {600, 602, 29, 67, 31}}, {"<a>   x", {600, 602, 222, 89}},
+      {"<a>    x", {600, 602, 602, 89}},    {"<a> \n<c>x", {600, 603, 89}},       {"<a>\n\n<c>x", {600, 603, 89}}};
+  for (const auto& [text, ids] : cases) {
+    CAPTURE(text);
+    CHECK(tokenizer.encode(text) == ids);
+  }
+  file["added_tokens"][2]["rstrip"] = true;
+  [[maybe_unused]] const double seconds =
+      seconds_of([&] { CHECK(tokenizer_of(file).encode(std::string(2'000'000, ' ')).size() == 1'000'000); });
+#ifdef NDEBUG
+  CHECK(seconds < 4);  // a quadratic step takes minutes
+#endif
+}
+
 TEST_CASE("tokenizer forms: added tokens whose ids the tokenizers package ignores are refused") {
   const TemporaryFolder folder;
   auto load = [&](const Json& file) {
