@@ -54,15 +54,14 @@ EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation
   EvaluatedModel evaluated{{}, open.load(ablation, compute, device, options.in_place)};
   evaluated.checkpoint.path = path;
   auto& attributes = evaluated.checkpoint.attributes;
-  if (const std::optional<Tokenizer> tokenizer = tokenizer_of(open)) {
-    const std::size_t before = tokenizer->begin_tokens().size(), after = tokenizer->end_tokens().size();
-    if (before > 1 || after > 0)
-      attributes["template_tokens"] = std::to_string(before + after);
-    else
-      attributes["tokenizer_json"] = tokenizer->json();
+  const std::optional<Tokenizer> tokenizer = tokenizer_of(open);
+  const std::string refusal = text_refusal(open, tokenizer);
+  if (!refusal.empty()) attributes["text_refusal"] = refusal;
+  if (tokenizer) {
+    if (refusal.empty()) attributes["tokenizer_json"] = tokenizer->json();
     if (const std::optional<std::int32_t> prefix = prefix_token(open, *tokenizer))
       attributes["prefix_token"] = std::to_string(*prefix);
-    if (before == 1) attributes["begin_token"] = std::to_string(tokenizer->begin_tokens()[0]);
+    if (tokenizer->begin_tokens().size() == 1) attributes["begin_token"] = std::to_string(tokenizer->begin_tokens()[0]);
     attributes["begin_rule"] = begin_rule(open);
   }
   return evaluated;

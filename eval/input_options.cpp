@@ -38,9 +38,8 @@ TextCut InputOptions::cut(const Checkpoint& checkpoint, const TrainedOn& run, co
 }
 
 Tokenizer InputOptions::tokenizer(const Checkpoint& checkpoint, const TrainedOn& run) const {
-  if (checkpoint.attributes.contains("template_tokens"))
-    throw Error(checkpoint.path + ": its template puts " + counted(checkpoint.integer("template_tokens"), "token") +
-                    " around a text, and at most one, before it, is supported; give ids with --tokens",
+  if (checkpoint.attributes.contains("text_refusal"))
+    throw Error(checkpoint.path + ": " + printable(checkpoint.attribute("text_refusal")) + "; give ids with --tokens",
                 Exit::usage);
   return tokenizer_of(checkpoint, data.empty() ? run.data : data);
 }

@@ -38,7 +38,7 @@ struct InputOptions {
   // How text is cut for the checkpoint: with the fixed token of its run, or else the begin token of its tokenizer.
   TextCut cut(const Checkpoint& checkpoint, const TrainedOn& run, const Sizes& sizes) const;
   // The tokenizer of the checkpoint, of `data`, or of the data that the checkpoint was trained on. Throws Error
-  // (Exit::usage) for a model whose template puts several tokens around a text.
+  // (Exit::usage) for a model for which no text is read.
   Tokenizer tokenizer(const Checkpoint& checkpoint, const TrainedOn& run) const;
 };
 

@@ -37,9 +37,13 @@ void load_family_weights(std::shared_ptr<const WeightFile> file, const OpenConfi
                          bool in_place);
 
 // The tokenizer of the model. From tokenizer.json in the folder, or for gpt2 and opt vocab.json with merges.txt; the
-// metadata of a GGUF file; tokenizer.bin or tok<V>.bin next to a llama2.c .bin. None if there is no such file. Throws
-// Error: Exit::corrupt_checkpoint for a damaged tokenizer, Exit::bad_input for a file that cannot be opened.
+// metadata of a GGUF file; tokenizer.bin or tok<V>.bin next to a llama2.c .bin. None if there is no such file, or if
+// its pre-tokenizer is not computed here. Throws Error: Exit::corrupt_checkpoint for a damaged tokenizer,
+// Exit::bad_input for a file that cannot be opened.
 std::optional<Tokenizer> tokenizer_of(const OpenModel& model);
+
+// Why no text is read for a model that has a tokenizer; `tokenizer` is tokenizer_of(model). Empty: one is read.
+std::string text_refusal(const OpenModel& model, const std::optional<Tokenizer>& tokenizer);
 
 // The source of the rule whether texts begin with a special token: "tokenizer.ggml.add_bos_token = false", "the
 // post-processor of tokenizer.json", ...

@@ -1,6 +1,8 @@
 // The tokenizer of a model of another program.
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -43,7 +45,23 @@ GgufVocabulary vocabulary_of(const WeightFile& file) {
   flag("add_eos_token", vocabulary.add_eos_token);
   flag("add_space_prefix", vocabulary.add_space_prefix);
   flag("remove_extra_whitespaces", vocabulary.remove_extra_whitespaces);
+  if (const MetadataValue* value = file.find_metadata("general.name")) {
+    std::string name(value->text());
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    vocabulary.is_phi3 = name.find("phi-3") != std::string::npos || name.find("phi3") != std::string::npos;
+  }
   return vocabulary;
+}
+
+bool is_gguf(const OpenModel& model) { return model.file->format() == "GGUF"; }
+
+// The pre-tokenizer of a GGUF file that is not computed here; none if it is.
+std::optional<std::string> unknown_pre_tokenizer(const WeightFile& file) {
+  const MetadataValue* model = file.find_metadata("tokenizer.ggml.model");
+  if (!model || model->text() != "gpt2") return std::nullopt;
+  const MetadataValue* value = file.find_metadata("tokenizer.ggml.pre");
+  const std::string pre(value ? value->text() : "");
+  return knows_pre_tokenizer(pre) ? std::nullopt : std::optional(pre);
 }
 
 // The token whose text is `key` of tokenizer_config.json, or `content` of that object; -1: none.
@@ -85,8 +103,8 @@ Tokenizer read_of_model(Read&& read) {
 }  // namespace
 
 std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
-  if (model.config.names == TensorNames::gguf) {
-    if (!model.file->find_metadata("tokenizer.ggml.model")) return std::nullopt;
+  if (is_gguf(model)) {
+    if (!model.file->find_metadata("tokenizer.ggml.model") || unknown_pre_tokenizer(*model.file)) return std::nullopt;
     return read_of_model([&] { return gguf_model(vocabulary_of(*model.file), model.path); });
   }
   const std::filesystem::path path(model.path);
@@ -108,9 +126,21 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
   return std::nullopt;
 }
 
+std::string text_refusal(const OpenModel& model, const std::optional<Tokenizer>& tokenizer) {
+  if (tokenizer) {
+    const std::size_t before = tokenizer->begin_tokens().size(), after = tokenizer->end_tokens().size();
+    if (before <= 1 && after == 0) return "";
+    return "its template puts " + counted(static_cast<std::int64_t>(before + after), "token") +
+           " around a text, and at most one, before it, is supported";
+  }
+  if (!is_gguf(model)) return "";
+  const std::optional<std::string> pre = unknown_pre_tokenizer(*model.file);
+  return pre ? "its pre-tokenizer (`tokenizer.ggml.pre` is `" + printable(*pre) + "`) is not computed here" : "";
+}
+
 std::string begin_rule(const OpenModel& model) {
   if (model.config.names == TensorNames::llama2c) return "the rule of llama2.c";
-  if (model.config.names != TensorNames::gguf) {
+  if (!is_gguf(model)) {
     std::error_code ignored;
     const bool has_json = std::filesystem::exists(std::filesystem::path(model.path) / "tokenizer.json", ignored);
     return has_json ? "the post-processor of tokenizer.json" : "the family's rule with vocab.json and merges.txt";
@@ -122,7 +152,7 @@ std::string begin_rule(const OpenModel& model) {
 
 std::optional<std::int32_t> prefix_token(const OpenModel& model, const Tokenizer& tokenizer) {
   std::int64_t id = -1;
-  if (model.config.names == TensorNames::gguf) {
+  if (is_gguf(model)) {
     if (const MetadataValue* value = model.file->find_metadata("tokenizer.ggml.bos_token_id")) id = value->integer();
   } else if (model.config.names != TensorNames::llama2c) {
     id = hugging_face_prefix(model, tokenizer);

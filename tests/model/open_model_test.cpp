@@ -169,7 +169,62 @@ std::string with_gguf_key(const std::string& bytes, const std::string& key, cons
   return with_gguf_entry(bytes, key, 8, gguf_text(text));
 }
 
+// A GGUF file of 40 tokens with a tokenizer of characters: <unk>, <s>, </s>, the letters, U+2581, and special tokens.
+std::string with_gguf_tokenizer(const std::string& bytes) {
+  constexpr int kTokens = 40;
+  std::string tokens, scores, types;
+  for (int id = 0; id < kTokens; ++id) {
+    const bool letter = id > 2 && id < 29;
+    tokens += gguf_text(id == 0    ? "<unk>"
+                        : id == 1  ? "<s>"
+                        : id == 2  ? "</s>"
+                        : letter   ? std::string(1, static_cast<char>('a' + id - 3))
+                        : id == 29 ? "\u2581"
+                                   : "<" + std::to_string(id) + ">");
+    scores += raw_bytes(0.0f);
+    types += raw_bytes(std::int32_t{id == 0 ? 2 : letter || id == 29 ? 1 : 3});
+  }
+  auto list = [](std::uint32_t type, const std::string& values) { return raw(type, 4) + raw(kTokens, 8) + values; };
+  std::string with = with_gguf_key(bytes, "tokenizer.ggml.model", "llama");
+  with = with_gguf_entry(with, "tokenizer.ggml.tokens", 9, list(8, tokens));
+  with = with_gguf_entry(with, "tokenizer.ggml.scores", 9, list(6, scores));
+  return with_gguf_entry(with, "tokenizer.ggml.token_type", 9, list(5, types));
+}
+
 }  // namespace
+
+TEST_CASE(
+    "open models: the tokenizer of a GGUF file is read whatever its tensors are called; Phi-3's takes white space") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/tokens.gguf";
+  auto ids = [&](const std::string& text) {
+    const OpenModel open = open_model(path);
+    const std::optional<Tokenizer> tokenizer = tokenizer_of(open);
+    REQUIRE(tokenizer.has_value());
+    CHECK(text_refusal(open, tokenizer).empty());
+    CHECK(begin_rule(open) == "the default of a GGUF file without add_bos_token");
+    CHECK(tokenizer->begin_tokens() == std::vector<std::int32_t>{1});
+    return tokenizer->encode(text);
+  };
+  using Ids = std::vector<std::int32_t>;
+  for (const char* name : {"llama", "phi3", "longrope", "falcon", "falcon_1_norm", "mixtral", "mixtral_older"}) {
+    CAPTURE(name);
+    const std::string bytes = with_gguf_tokenizer(read_file("test", kModels + name + ".gguf"));
+    write_file_atomically(path, bytes);
+    CHECK(ids("a</s> b<s> c") == Ids{29, 3, 2, 29, 29, 4, 1, 29, 29, 5});
+    write_file_atomically(path, with_gguf_key(bytes, "general.name", "My Phi-3 Mini"));
+    CHECK(ids("a</s> b<s> c") == Ids{29, 3, 2, 29, 4, 1, 29, 29, 5});
+    CHECK(prefix_token(open_model(path), tokenizer_of(open_model(path)).value()) == std::nullopt);
+    write_file_atomically(path, with_gguf_key(bytes, "tokenizer.ggml.bos_token_id", 7u));
+    CHECK(prefix_token(open_model(path), tokenizer_of(open_model(path)).value()) == 7);
+  }
+  const std::string falcon = with_gguf_key(read_file("test", kModels + "falcon.gguf"), "tokenizer.ggml.model", "gpt2");
+  write_file_atomically(path, with_gguf_key(falcon, "tokenizer.ggml.pre", "falcon"));
+  const OpenModel open = open_model(path);
+  CHECK_FALSE(tokenizer_of(open).has_value());
+  CHECK(text_refusal(open, std::nullopt) ==
+        "its pre-tokenizer (`tokenizer.ggml.pre` is `falcon`) is not computed here");
+}
 
 TEST_CASE("open models: sizes that no model has, and 0 where it is no default, are refused by name: GGUF") {
   const TemporaryFolder folder;

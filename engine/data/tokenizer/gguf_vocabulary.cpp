@@ -31,7 +31,7 @@ struct PreTokenizer {
   bool adds_bos = false;
 };
 
-PreTokenizer pre_tokenizer_named(const std::string& name, const std::string& path) {
+const std::unordered_map<std::string, PreTokenizer>& pre_tokenizers() {
   static const std::unordered_map<std::string, PreTokenizer> known = [] {
     std::unordered_map<std::string, PreTokenizer> named;
     named["default"] = {{Cut::sign_runs, Cut::words, Cut::number_runs, Cut::ascii_threes}};
@@ -44,8 +44,12 @@ PreTokenizer pre_tokenizer_named(const std::string& name, const std::string& pat
     named["tekken"] = {{Cut::tekken_words}, false, true, true};
     return named;
   }();
-  auto found = known.find(name);
-  if (found == known.end())
+  return known;
+}
+
+PreTokenizer pre_tokenizer_named(const std::string& name, const std::string& path) {
+  auto found = pre_tokenizers().find(name);
+  if (found == pre_tokenizers().end())
     refuse_gguf(path, "tokenizer.ggml.pre is " + shown(name) +
                           "; expected default, gpt-2, phi-2, olmo, mpt, smollm, starcoder, llama-bpe, qwen2, gpt-4o or "
                           "tekken");
@@ -139,12 +143,18 @@ BpeModel byte_level_gguf(const GgufVocabulary& given, const std::string& path) {
 
 }  // namespace
 
+bool knows_pre_tokenizer(const std::string& pre) { return pre_tokenizers().contains(pre); }
+
 BpeModel gguf_model(const GgufVocabulary& vocabulary, const std::string& path) {
   if (vocabulary.remove_extra_whitespaces.value_or(false))
     refuse_gguf(path, "tokenizer.ggml.remove_extra_whitespaces is not supported");
-  if (vocabulary.model == "gpt2") return byte_level_gguf(vocabulary, path);
-  if (vocabulary.model == "llama") return scored_gguf(vocabulary, path);
-  refuse_gguf(path, "tokenizer.ggml.model is " + shown(vocabulary.model) + "; expected gpt2 or llama");
+  if (vocabulary.model != "gpt2" && vocabulary.model != "llama")
+    refuse_gguf(path, "tokenizer.ggml.model is " + shown(vocabulary.model) + "; expected gpt2 or llama");
+  BpeModel model = vocabulary.model == "gpt2" ? byte_level_gguf(vocabulary, path) : scored_gguf(vocabulary, path);
+  for (AddedToken& token : model.added)
+    token.takes_right =
+        vocabulary.is_phi3 && token.content != "<unk>" && token.content != "<s>" && token.content != kEndOfText;
+  return model;
 }
 
 }  // namespace sink

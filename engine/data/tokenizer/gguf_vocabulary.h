@@ -20,8 +20,12 @@ struct GgufVocabulary {
   std::vector<std::string> merges;        // with "gpt2": "left right"
   std::optional<std::int64_t> bos_token_id, eos_token_id;
   std::optional<bool> add_bos_token, add_eos_token, remove_extra_whitespaces;
+  bool is_phi3 = false;  // by `general.name`: special tokens take the white space after them, as in llama.cpp
   std::optional<bool> add_space_prefix;  // with "llama"; llama.cpp ignores it with "gpt2"
 };
+
+// Whether gguf_model knows the pre-tokenizer of a "gpt2" vocabulary.
+bool knows_pre_tokenizer(const std::string& pre);
 
 // The tokenizer of these values. Where llama.cpp and HuggingFace's library differ it is the latter's, which the models
 // were trained with: NFC with Qwen. Special tokens around a text are those that the file asks for or, where it says

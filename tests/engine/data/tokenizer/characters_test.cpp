@@ -140,6 +140,11 @@ TEST_CASE("tokens of characters: BPE by scores gives SentencePiece's ids, from v
   CHECK(other.begin_tokens().empty());
   CHECK(other.end_tokens() == Ids{0});
   CHECK(other.encode("a</s>") == Ids{other.encode("a")[0], 2});
+  CHECK(other.encode("</s>  a") != other.encode("</s>a"));
+  values.is_phi3 = true;  // special tokens take the white space after them, but for three
+  Tokenizer phi3(gguf_model(values, "a.gguf"));
+  CHECK(phi3.encode("</s> \n a") == other.encode("</s>a"));
+  for (const char* text : {"<s>  a", "<unk>  a"}) CHECK(phi3.encode(text) == other.encode(text));
 }
 
 TEST_CASE("tokens of characters: what is decoded is what was encoded") {
