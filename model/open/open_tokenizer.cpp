@@ -120,7 +120,9 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
       throw Error(candidate.string() + " is not a file; expected a tokenizer", Exit::bad_input);
     require_readable(candidate.string());
     Tokenizer tokenizer = read_of_model([&] { return Tokenizer::load(candidate.string()); });
-    if (name == "vocab.json") check_vocabulary_folder(candidate.parent_path().string(), model.config.family, tokenizer);
+    const std::string folder = candidate.parent_path().string();
+    if (name == "vocab.json") check_vocabulary_folder(folder, model.config.family, tokenizer);
+    if (name == "tokenizer.json" && !is_file) check_special_tokens(folder, tokenizer);
     return tokenizer;
   }
   return std::nullopt;

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kShownOfToken = 60;  // bytes, in a message
 constexpr const char* kRemedy =
-    "; expected tokenizer.json; AutoTokenizer.from_pretrained(F).save_pretrained(F) writes it";
+    "; expected a tokenizer.json with all tokens, which AutoTokenizer.from_pretrained(F).save_pretrained(F) writes";
 
 std::optional<ConfigJson> read_if_there(const std::string& path) {
   std::error_code ignored;
@@ -31,23 +31,38 @@ std::string content_of(const nlohmann::json& token) {
   return content.is_string() ? content.get<std::string>() : "";
 }
 
+// `named_flags`: whether flags of named tokens count. They do not where tokenizer.json or `added_tokens_decoder` has
+// the token.
 class AddedTokenCheck {
  public:
-  explicit AddedTokenCheck(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {
+  AddedTokenCheck(const Tokenizer& tokenizer, bool named_flags) : tokenizer_(tokenizer), named_flags_(named_flags) {
     for (const AddedToken& token : tokenizer.model().added) known_.emplace(token.content, &token);
   }
 
   bool finds(const std::string& token) const { return known_.contains(token); }
 
+  // Checks tokenizer_config.json, if there is one, and the older files that count without its `added_tokens_decoder`.
+  void check_files(const std::string& folder) const {
+    if (const auto config = read_if_there(folder + "/tokenizer_config.json")) {
+      if (config->json().value("split_special_tokens", nlohmann::json()) == true)
+        config->refuse("`split_special_tokens` must be false: special tokens in texts are always found here");
+      check_named(*config);
+      if (config->has("added_tokens_decoder")) return check_decoder(config->object("added_tokens_decoder"));
+    }
+    if (const auto map = read_if_there(folder + "/special_tokens_map.json")) check_named(*map);
+    if (const auto added = read_if_there(folder + "/added_tokens.json")) check_keys(*added);
+  }
+
+ private:
   // Checks the tokens of a tokenizer_config.json or special_tokens_map.json: keys such as `pad_token`, whose value is a
   // text or an object, and lists of these.
   void check_named(const ConfigJson& file) const {
     for (const auto& [key, value] : file.json().items()) {
       const bool lists = key == "additional_special_tokens" || key == "extra_special_tokens";
       if (lists && value.is_structured())
-        for (const nlohmann::json& one : value) check_token(file, one);
+        for (const nlohmann::json& one : value) check_named_token(file, one);
       else if (key.ends_with("_token"))
-        check_token(file, value);
+        check_named_token(file, value);
     }
   }
 
@@ -61,7 +76,10 @@ class AddedTokenCheck {
     for (const auto& [id, token] : tokens.json().items()) check_token(tokens, token);
   }
 
- private:
+  void check_named_token(const ConfigJson& file, const nlohmann::json& token) const {
+    check_token(file, named_flags_ ? token : nlohmann::json(content_of(token)));
+  }
+
   void check_token(const ConfigJson& file, const nlohmann::json& token) const {
     const std::string text = content_of(token);
     if (text.empty()) return;
@@ -74,11 +92,12 @@ class AddedTokenCheck {
     }
     if (!token.is_object()) return;
     for (auto [flag, known] : {std::pair{"lstrip", found->second->takes_left}, {"rstrip", found->second->takes_right}})
-      if (token.contains(flag) && token.at(flag) != nlohmann::json(known))
+      if (token.value(flag, nlohmann::json(false)) != nlohmann::json(known))
         file.refuse(name + " has another `" + flag + "` than in the tokenizer" + kRemedy);
   }
 
   const Tokenizer& tokenizer_;
+  bool named_flags_;
   std::unordered_map<std::string, const AddedToken*> known_;
 };
 
@@ -90,7 +109,7 @@ void check_vocabulary_folder(const std::string& folder, const std::string& famil
     refuse("vocab.json and merges.txt are read for gpt2 and opt, and this is " + family);
   const bool begins = family == "opt";
   const std::string special = begins ? "</s>" : kEndOfText;
-  const AddedTokenCheck check(tokenizer);
+  const AddedTokenCheck check(tokenizer, true);
   if (!check.finds(special) || tokenizer.begin_tokens().empty() == begins)
     refuse("vocab.json is not that of " + family + ", with `" + special + "`" + (begins ? "" : " and without `</s>`"));
   if (const auto config = read_if_there(folder + "/tokenizer_config.json")) {
@@ -105,11 +124,12 @@ void check_vocabulary_folder(const std::string& folder, const std::string& famil
       expect("bos_token", special, "");
     if (config->json().value("tokenizer_class", nlohmann::json()) != "GPT2TokenizerFast")
       expect("tokenizer_class", "GPT2Tokenizer", "GPT2Tokenizer");
-    check.check_named(*config);
-    if (config->has("added_tokens_decoder")) return check.check_decoder(config->object("added_tokens_decoder"));
   }
-  if (const auto map = read_if_there(folder + "/special_tokens_map.json")) check.check_named(*map);
-  if (const auto added = read_if_there(folder + "/added_tokens.json")) check.check_keys(*added);
+  check.check_files(folder);
+}
+
+void check_special_tokens(const std::string& folder, const Tokenizer& tokenizer) {
+  AddedTokenCheck(tokenizer, false).check_files(folder);
 }
 
 }  // namespace sink

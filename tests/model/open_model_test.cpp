@@ -797,3 +797,54 @@ TEST_CASE("open models: vocab.json and merges.txt are the tokenizer of GPT-2 and
   }
   CHECK(ids("ab<|endoftext|>a") == Ids{2, 3, 0});
 }
+
+TEST_CASE("open models: tokens and flags that other files add to tokenizer.json are refused") {
+  const TemporaryFolder folder;
+  const std::string path = edited(folder, "llama", "{", "{"), config = "/tokenizer_config.json";
+  write_file_atomically(path + "/tokenizer.json",
+                        R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+      "model": {"vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]},
+      "added_tokens": [{"id": 3, "content": "<s>", "special": true, "normalized": false, "rstrip": true}]})");
+  auto written = [&](const std::string& name, const std::string& text) {
+    CAPTURE(text);
+    write_file_atomically(path + name, text);
+  };
+  auto refused = [&](const std::string& name, const std::string& clue) {
+    check_refused([&] { tokenizer_of(open_model(path)); }, {name, clue, "AutoTokenizer.from_pretrained(F)"},
+                  Exit::corrupt_checkpoint);
+  };
+  const char* known[] = {R"({"bos_token": "<s>", "eos_token": "ab", "unk_token": null, "pad_token": ""})",
+                         R"({"bos_token": {"__type": "AddedToken", "content": "<s>", "rstrip": false}})",
+                         R"({"extra_special_tokens": {}, "additional_special_tokens": ["<s>"], "add_bos_token": true})",
+                         R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "lstrip": false}}})"};
+  for (const char* text : known) {
+    written(config, text);
+    CHECK(tokenizer_of(open_model(path)).has_value());
+  }
+  for (auto [text, clue] :
+       {std::pair{R"({"pad_token": "<pad>"})", "the token `<pad>`"},
+        {R"({"image_token": {"content": "<pad>"}})", "the token `<pad>`"},
+        {R"({"additional_special_tokens": ["<s>", "<x>"]})", "the token `<x>`"},
+        {R"({"extra_special_tokens": {"other": "<x>"}})", "the token `<x>`"},
+        {R"({"added_tokens_decoder": {"4": {"content": "<x>"}}})", "the token `<x>`"},
+        {R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": false}}})", "another `rstrip`"},
+        {R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "lstrip": true}}})",
+         "another `lstrip`"}}) {
+    written(config, text);
+    refused(config, clue);
+  }
+  written(config, R"({"split_special_tokens": true})");
+  check_refused([&] { tokenizer_of(open_model(path)); }, {config, "`split_special_tokens` must be false"},
+                Exit::corrupt_checkpoint);
+  for (const std::string name : {"/special_tokens_map.json", "/added_tokens.json"}) {
+    written(config, R"({"bos_token": "<s>"})");
+    written(name, R"({"pad_token": "<s>"})");
+    if (name == "/added_tokens.json") written(name, R"({"<s>": 3})");
+    CHECK(tokenizer_of(open_model(path)).has_value());
+    written(name, name == "/added_tokens.json" ? R"({"<x>": 4})" : R"({"pad_token": "<x>"})");
+    refused(name, "the token `<x>`");
+    written(config, R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true}}})");  // counts instead
+    CHECK(tokenizer_of(open_model(path)).has_value());
+    std::filesystem::remove(path + name);
+  }
+}
