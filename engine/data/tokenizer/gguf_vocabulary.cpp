@@ -2,6 +2,7 @@
 
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "engine/check.h"
 #include "engine/data/tokenizer/added_tokens.h"
@@ -67,6 +68,26 @@ std::vector<std::int32_t> token_around(bool wanted, const std::optional<std::int
   return {static_cast<std::int32_t>(*id)};
 }
 
+// SentencePiece and llama.cpp also merge characters that are no tokens; here only tokens merge. Tokens that are not
+// normal are found before any merge.
+void check_characters(const ScoredVocabulary& vocabulary, const std::string& path) {
+  std::unordered_set<std::string_view> known;
+  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id)
+    if (vocabulary.kinds[id] != TokenKind::unused && vocabulary.kinds[id] != TokenKind::byte)
+      known.insert(vocabulary.tokens[id]);
+  for (std::size_t id = 0; id < vocabulary.tokens.size(); ++id) {
+    const std::string_view token = vocabulary.tokens[id];
+    if (vocabulary.kinds[id] != TokenKind::normal) continue;
+    for (std::size_t at = 0, size = 0; at < token.size(); at += size) {
+      size = static_cast<std::size_t>(utf8_length(token, at));
+      if (!known.contains(token.substr(at, size)))
+        refuse_gguf(path, "token " + std::to_string(id) + " has the character " +
+                              shown(std::string(token.substr(at, size))) +
+                              ", which is no token; expected a vocabulary with all characters of its tokens");
+    }
+  }
+}
+
 BpeModel scored_gguf(const GgufVocabulary& given, const std::string& path) {
   ScoredVocabulary vocabulary;
   vocabulary.tokens = given.tokens;
@@ -76,7 +97,9 @@ BpeModel scored_gguf(const GgufVocabulary& given, const std::string& path) {
   auto bos = given.bos_token_id ? given.bos_token_id : 1, eos = given.eos_token_id ? given.eos_token_id : 2;
   vocabulary.before = token_around(given.add_bos_token.value_or(true), bos, "bos_token_id", given, path);
   vocabulary.after = token_around(given.add_eos_token.value_or(false), eos, "eos_token_id", given, path);
-  return scored_model(vocabulary, path);
+  BpeModel model = scored_model(vocabulary, path);
+  check_characters(vocabulary, path);
+  return model;
 }
 
 using GgufIds = std::unordered_map<std::string_view, std::int32_t>;

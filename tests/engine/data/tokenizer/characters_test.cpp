@@ -275,6 +275,8 @@ TEST_CASE("tokens of characters: a hostile vocabulary with scores is refused") {
   CHECK(contains(refusal([](auto& v) { v.tokens[300].clear(); }), "token 300 is empty"));
   CHECK(contains(refusal([](auto& v) { v.tokens[300] = v.tokens[301]; }), "token 301 is there twice"));
   CHECK(contains(refusal([](auto& v) { v.tokens[300] = std::string(1025, 'a'); }), "has 1025 bytes, at most 1024"));
+  CHECK(contains(refusal([](auto& v) { v.tokens[300] = "a\u6f22"; }),
+                 "token 300 has the character '\u6f22', which is no token"));
   CHECK(contains(refusal([](auto& v) { v.bos_token_id = 460; }), "tokenizer.ggml.bos_token_id is 460"));
   CHECK(contains(refusal([](auto& v) { v.remove_extra_whitespaces = true; }), "remove_extra_whitespaces"));
 
