@@ -44,8 +44,6 @@ void ConfigJson::refuse(const std::string& why) const { throw Error(where_ + ": 
 
 bool ConfigJson::has(const char* key) const { return json_.contains(key) && !json_.at(key).is_null(); }
 
-bool ConfigJson::is_integer(const char* key) const { return json_.contains(key) && json_.at(key).is_number_integer(); }
-
 bool ConfigJson::is_object(const char* key) const { return json_.contains(key) && json_.at(key).is_object(); }
 
 const nlohmann::json& ConfigJson::at(const char* key) const {

@@ -15,8 +15,7 @@ class ConfigJson {
 
   bool has(const char* key) const;  // exists and is not null
   bool holds(const std::string& key) const { return json_.contains(key); }
-  bool is_integer(const char* key) const;  // false if missing
-  bool is_object(const char* key) const;   // false if missing
+  bool is_object(const char* key) const;  // false if missing
   // These throw Error (Exit::corrupt_checkpoint) for a key that is missing or of another type. With `otherwise`, they
   // return it for a key that is missing or null.
   std::int64_t integer(const char* key) const;

@@ -72,10 +72,11 @@ OpenConfig falcon_config(const ConfigJson& json) {
   if (norms < 1 || norms > (newer ? 2 : 1))
     json.refuse("`num_ln_in_parallel_attn` must be 1, or 2 with `new_decoder_architecture`, got " +
                 std::to_string(norms));
-  if (!newer) json.expect("parallel_attn", {true});
   if (norms == 2) config.names = TensorNames::hf_falcon_2_norms;
   config.sizes.kv_heads = newer ? json.integer("num_kv_heads", heads) : json.flag("multi_query") ? 1 : heads;
-  take_rope(rope_of(rope_object(json), {"", json.real("rope_theta"), 0, 0, 1}, {"default", "linear"}), config);
+  const Rope rope = rope_of(rope_object(json), {"", json.real("rope_theta"), 0, 0, 1}, {"default", "linear"});
+  require_whole_heads(json, rope);
+  take_rope(rope, config);
   return config;
 }
 
@@ -95,6 +96,12 @@ Rope llama_rope(const ConfigJson& json, std::initializer_list<std::string> types
   return rope;
 }
 
+void require_type_of_each(const ConfigJson& json, const std::vector<std::string>& types, std::int64_t layers) {
+  if (std::ssize(types) != layers)
+    json.refuse("`layer_types` must have one type for each of " + std::to_string(layers) + " layers, got " +
+                std::to_string(types.size()));
+}
+
 // Sets window and global_every from `layer_types`, or if it is missing from is_full(layer), which `key` determines.
 // Only patterns in which every n-th layer sees all keys are supported.
 void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::string& key,
@@ -104,9 +111,7 @@ void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::str
   std::vector<bool> full;
   if (json.has("layer_types")) {
     const std::vector<std::string> types = json.texts("layer_types");
-    if (static_cast<std::int64_t>(types.size()) != layers)
-      json.refuse("`layer_types` must have one type for each of " + std::to_string(layers) + " layers, got " +
-                  std::to_string(types.size()));
+    require_type_of_each(json, types, layers);
     for (const std::string& type : types) {
       full.push_back(type == "full_attention" || type == "attention");  // "attention" is the older name
       if (!full.back() && type != "sliding_attention")
@@ -139,11 +144,14 @@ void take_window(const ConfigJson& json, Sizes& sizes) {
 // The class of Mistral ignores layer types.
 void take_mistral_window(const ConfigJson& json, OpenConfig& config) {
   const bool has_window = json.has("sliding_window");
-  if (json.has("layer_types"))
-    for (const std::string& type : json.texts("layer_types"))
+  if (json.has("layer_types")) {
+    const std::vector<std::string> types = json.texts("layer_types");
+    require_type_of_each(json, types, config.sizes.layers);
+    for (const std::string& type : types)
       if (type != (has_window ? "sliding_attention" : "full_attention"))
         json.refuse("`layer_types` has `" + type + "`, which Mistral's class does not read: all layers have " +
                     (has_window ? "the window" : "no window"));
+  }
   take_window(json, config.sizes);
 }
 
@@ -372,7 +380,7 @@ OpenConfig read_hf_config(const std::string& path) {
   const ConfigJson keys = type == "gemma3" ? keys_of_text(plain) : known_keys(plain, type);
   OpenConfig config = config_of(keys, type == "gemma3" ? "gemma3_text" : type);
   config.tied = keys.flag("tie_word_embeddings");
-  if (json.is_integer("bos_token_id")) config.begin_token = json.integer("bos_token_id");
+  if (json.has("bos_token_id")) config.begin_token = json.integer("bos_token_id");
   return config;
 }
 

@@ -127,6 +127,13 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
   refused("gpt_oss", "gpt_oss", "\"intermediate_size\": 40", "\"intermediate_size\": 20",
           {"gate_up_proj", "(5, 32, 80)"});
   refused("qwen3", "qwen3", "{", "[{", {"not JSON"});
+  refused("falcon", "falcon", "\"parallel_attn\": true", "\"parallel_attn\": false", {"`parallel_attn` must be true"});
+  refused("falcon", "falcon", "\"rope_type\": \"default\"",
+          "\"rope_type\": \"linear\", \"factor\": 2.0, \"partial_rotary_factor\": 0.5",
+          {"`partial_rotary_factor` must be 1"});
+  refused("mistral", "llama", "\"head_dim\": 10", "\"head_dim\": 10, \"layer_types\": [\"sliding_attention\"]",
+          {"`layer_types` must have one type for each of 2 layers, got 1"});
+  refused("llama", "llama", "\"bos_token_id\": 1", "\"bos_token_id\": [1]", {"`bos_token_id` must be a whole number"});
 }
 
 namespace {
