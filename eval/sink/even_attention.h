@@ -1,7 +1,7 @@
 // alpha_1 and alpha_* of a model without any preference: every row spreads its weight evenly over the keys that it
 // sees.
 //
-//   alpha_1 = 1/T sum_i [row i sees key 1] / n_i        n_i keys are visible to row i; with them an extra key
+//   alpha_1 = 1/T sum_i [row i sees key 1] / n_i        n_i keys are visible to row i, an extra key included
 //   alpha_* = 1/(T+1) (1 + sum_i 1 / n_i)               of an extra key, whose own row has weight 1 on itself
 //   alpha_* = 1/(T+1) sum_i [row i sees key *] / n_i    of a sink token, which is a position before the T others
 //
