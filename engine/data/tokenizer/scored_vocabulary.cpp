@@ -39,6 +39,9 @@ void check_scored(const ScoredVocabulary& vocabulary, const std::string& path) {
       refuse(name + " is of the type byte, but not <0x00> to <0xFF>: " + printable(token.substr(0, kShownOfToken)));
     if (vocabulary.kinds[id] == TokenKind::unused) continue;
     if (token.empty()) refuse(name + " is empty");
+    // A tokenizer.json knows bytes by their names alone.
+    if (vocabulary.kinds[id] != TokenKind::byte && byte_of_token(token))
+      refuse(name + " is " + token + ", which is the name of a byte, but of the type " + std::to_string(kind));
     if (!seen.insert(token).second) refuse(name + " is there twice: " + printable(token.substr(0, kShownOfToken)));
   }
 }
