@@ -53,10 +53,15 @@ struct CheckpointWriter : TrainingObserver {
        Exit::diverged);
 }
 
-// Of a run whose weights of the last step compute no number. The steps before may all have had a finite loss.
+// The steps before may all have had a finite loss.
 bool has_diverged(const Evaluation& last) { return last.targets > 0 && !std::isfinite(last.loss); }
 
-[[noreturn]] void fail_diverged_at_the_end(const TrainingRun& run, const std::string& checkpoint) {
+[[noreturn]] void fail_diverged_evaluation(const TrainingRun& run, const std::string& checkpoint) {
+  if (run.state().step == 0)
+    fail("train",
+         run.config().initial +
+             ": the validation loss of this checkpoint is not finite; expected one that did not diverge",
+         Exit::diverged);
   fail("train",
        "after step " + std::to_string(run.state().step) + " the validation loss is not finite: " + checkpoint +
            " holds the weights, and nothing was measured of them. Try a smaller --learning-rate or a longer --warmup.",
@@ -89,7 +94,7 @@ Evaluation write_evaluation(TrainingRun& run, const std::string& name, const Run
       .token_text = [&](std::int32_t id) { return run.data().token_text(id); },
   };
   Evaluation evaluation = run.evaluate(/*with_patterns=*/true);
-  if (has_diverged(evaluation)) fail_diverged_at_the_end(run, folder.checkpoint());
+  if (has_diverged(evaluation)) fail_diverged_evaluation(run, folder.checkpoint());
   write_file_atomically(path, evaluation_json(evaluation, context));
   return evaluation;
 }

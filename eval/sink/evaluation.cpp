@@ -136,7 +136,8 @@ Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t b
     first += batch;
   }
   Evaluation evaluation = hooks.evaluation();
-  if (fixed) evaluation.fixed = hooks.fixed(places_of(*fixed, sequences), model.sizes(), sequences.documents());
+  if (fixed)
+    evaluation.fixed = hooks.fixed(places_of(*fixed, sequences), model.sizes(), sequences.documents().to(Device::cpu));
   evaluation.loss_by_position = hooks.loss_by_position(sequences.targets_BT());
   evaluation.targets = sequences.predicted();
   evaluation.loss = evaluation.targets > 0 ? loss_sum / static_cast<double>(evaluation.targets) : std::nan("");

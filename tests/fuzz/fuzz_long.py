@@ -6,8 +6,8 @@
   fuzz_long.py --build build/fuzz --table                what was done so far
   fuzz_long.py --build build/fuzz --keep                 adds small inputs that reach new code to tests/fuzz/inputs/
 
-Needs the preset fuzz, built with clang. Targets take turns of five minutes. An hour is one of processor time, so that other programs may
-run beside. A stopped run continues where it was; what it did is in BUILD/fuzz_long.csv.
+Needs the preset fuzz, built with clang. Targets take turns of five minutes. Hours are processor time, so other programs may run at the
+same time. A stopped run continues from BUILD/fuzz_long.csv, which records each turn.
 """
 import argparse
 import base64

@@ -92,7 +92,7 @@ def draw_disturbance(name, chapter, has_mpi, chosen):
     elif kind == "rank":
         made.call, made.rank = call_of(["write", "fsync"], "stop"), chosen.randrange(2)
         made.signal = chosen.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGSTOP])
-    if kind in ("signal", "orphan") and trains and chapter.every > 1:  # would save a step of its own
+    if kind in ("signal", "orphan") and trains and chapter.every > 1:  # may save a step that the reference has not
         made = Disturbance()
     if chosen.random() < 0.2:
         made.clock = f"{chosen.randint(1, 20)}:{chosen.choice([3600, -3600, 40 * 365 * 86400, -40 * 365 * 86400, -10**10])}"

@@ -181,7 +181,7 @@ TEST_CASE("sinklab: --out keeps a file of another kind") {
   CHECK(run(folder, line + " --force").code == 0);
 }
 
-TEST_CASE("sinklab: of a run with a document mask the first document is shown, which is a text of its own") {
+TEST_CASE("sinklab: a run with a document mask shows its first document, with the values of that document alone") {
   TemporaryFolder folder;
   std::string text;
   for (int n = 0; n < 2000; ++n) text += "Line " + std::to_string(n * n) + " of a document.\n<|endoftext|>\n";
