@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "engine/io/hdf5_file.h"
+#include "engine/io/temporary_name.h"
 
 namespace sink {
 namespace {

@@ -1,9 +1,7 @@
 #include "engine/io/file.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -19,7 +17,7 @@
 #include <system_error>
 
 #include "engine/check.h"
-#include "engine/io/str_format.h"
+#include "engine/io/temporary_name.h"
 
 namespace sink {
 namespace {
@@ -44,33 +42,11 @@ void keep_owner_and_mode(int descriptor, const struct stat& old) {
   ::fchmod(descriptor, mode);
 }
 
-std::string temporary_prefix(const std::string& path) {
-  return std::string(".").append(fs::path(path).filename().string()).append(".tmp-");
-}
-
 }  // namespace
 
 std::string folder_of(const std::string& path) {
   fs::path folder = fs::path(path).parent_path();
   return folder.empty() ? "." : folder.string();
-}
-
-std::string temporary_name(const std::string& path) {
-  unsigned long long random = 0;
-  while (::getrandom(&random, sizeof random, 0) != static_cast<ssize_t>(sizeof random))
-    if (errno != EINTR) fail_io("choose a temporary name for", path, errno);
-  return folder_of(path) + "/" + temporary_prefix(path) + str_format("%d-%016llx", ::getpid(), random);
-}
-
-void remove_orphans(const std::string& path) {
-  const std::string prefix = temporary_prefix(path);
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder_of(path), ignored)) {
-    std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix)) continue;
-    long owner = std::strtol(name.c_str() + prefix.size(), nullptr, 10);
-    if (owner > 0 && ::kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), ignored);
-  }
 }
 
 std::string read_file(const char* tag, const std::string& path, std::size_t max_bytes) {

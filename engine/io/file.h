@@ -100,15 +100,8 @@ void sync_folder(const std::string& path);
 // folder whose name was not is lost with it. Throws Error (Exit::io).
 void make_folders(const std::string& path);
 
-// Temporary files and folders are named `.<name>.tmp-<process>-<random>`. The random part cannot be predicted, so no
-// attacker can place a link there; the process id tells which temporaries are orphans.
-
 // The folder of `path`; "." where it has none.
 std::string folder_of(const std::string& path);
-// A new name for a temporary of this process that becomes `path`. The caller creates it with O_EXCL or mkdir(2).
-std::string temporary_name(const std::string& path);
-// Removes the temporaries of `path`, files and folders, whose process no longer exists.
-void remove_orphans(const std::string& path);
 
 // The file that the links of `path` resolve to; it need not exist. A link under /proc/<this process>/fd (where
 // /dev/stdout leads) is not resolved: `own_descriptor` becomes its number and is otherwise unchanged. Throws Error

@@ -8,6 +8,7 @@
 
 #include "engine/check.h"
 #include "engine/io/file.h"
+#include "engine/io/temporary_name.h"
 #include "engine/io/weights/safetensors_writer.h"
 #include "model/open/name_tables.h"
 #include "model/open/tensor_names.h"

@@ -16,6 +16,7 @@
 #include "tests/model/open_golden.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
+#include "tests/support/orphan_name.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -203,7 +204,7 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
 TEST_CASE("export: the temporary folder of a killed export goes with the next one") {
   if (!is_built("baseline")) return;
   const TemporaryFolder folder;
-  const std::string dead = folder / ".out.tmp-4194304-0123456789abcdef";  // above the largest process id Linux gives
+  const std::string dead = orphan_name(folder / "out");
   std::filesystem::create_directory(dead);
   std::filesystem::create_symlink(folder.path, dead + "/model.safetensors");
   export_small(folder / "out");

@@ -11,6 +11,7 @@
 
 #include "engine/io/build_info.h"
 #include "tests/engine/io/checkpoint_support.h"
+#include "tests/support/orphan_name.h"
 
 using namespace sink;
 
@@ -130,10 +131,10 @@ TEST_CASE("checkpoint: a folder that is not there is Exit::io") {
   CHECK(exit_of([&] { save_checkpoint(folder / "absent/checkpoint.h5", small_checkpoint()); }) == Exit::io);
 }
 
-TEST_CASE("checkpoint: the temporary of a dead process is cleared away, a living one's is not") {
+TEST_CASE("checkpoint: the temporary of a dead process is cleared away, this process's is not") {
   TemporaryFolder folder;
-  std::string dead = folder / ".checkpoint.h5.tmp-4194304";  // above the largest process id Linux gives
-  std::string living = folder / ".checkpoint.h5.tmp-1";
+  std::string dead = orphan_name(folder / "checkpoint.h5");
+  std::string living = temporary_name(folder / "checkpoint.h5");
   write_bytes(dead, "half");
   write_bytes(living, "half");
   save_checkpoint(folder / "checkpoint.h5", small_checkpoint());
