@@ -8,6 +8,7 @@ page with the tokens and weights of evaluation.json; the report holds that page,
 import base64
 import html
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -93,6 +94,10 @@ def main():
         frames = re.findall(r'<iframe [^>]*sandbox="allow-scripts"[^>]*srcdoc="([^"]*)"', report.read_text())
         expect([html.unescape(f) for f in frames] == [page], "the report does not hold the page of the run")
         looked = check_frame(report, folder)
+        expect("earlier step" not in report.read_text(), "the report says that a new page is outdated")
+        os.utime(run / "checkpoint.h5")
+        command(build / "report", folder / "runs", "--out", report)
+        expect("earlier step" in report.read_text(), "the report does not say that training continued after the page")
         for text, what in (("<!doctype html>\n<p>Another page.</p>", "a file that is no page of view"),
                            (page + " " * 4000001, "a page of more than 4 MB")):
             (run / "view.html").write_text(text)
