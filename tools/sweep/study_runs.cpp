@@ -49,10 +49,13 @@ class Expansion {
       for (const RunGrid& grid : study_.runs)
         if (grid.size.empty() || grid.size == request_.size) add(grid);
     } while (adds_starts());
-    if (!names_.contains(study_.baseline))
+    if (names_.empty() && problems_.empty())
+      add_problem("no run is of --size " + request_.size + ": every [[runs]] has another size; give that one");
+    if (!names_.empty() && !names_.contains(study_.baseline))
       add_problem("baseline = \"" + study_.baseline + "\" must be one of the runs: " + names());
     for (const std::string& name : request_.only)
-      if (!matched_.contains(name)) add_problem("--only " + name + " must be one of the runs: " + names());
+      if (!names_.empty() && !matched_.contains(name))
+        add_problem("--only " + name + " must be one of the runs: " + names());
     if (problems_.empty()) return std::move(groups_);
     std::string text = study_.path;
     for (const std::string& problem : problems_) text += (&problem == &problems_.front() ? ": " : "; ") + problem;

@@ -194,6 +194,24 @@ TEST_CASE("study file: runs that cannot be trained are refused before any is") {
   other.only = {"pos_nope"};
   CHECK(refused(task + "[[runs]]\nablation = \"baseline\"\n", other) ==
         "exit 2 s.toml: --only pos_nope must be one of the runs: baseline");
+  other.size = "gpu";
+  CHECK(refused(task + "[[runs]]\nablation = \"baseline\"\nsize = \"cpu\"\n", other) ==
+        "exit 2 s.toml: no run is of --size gpu: every [[runs]] has another size; give that one");
+}
+
+TEST_CASE("study file: the example of the page has every key, is read and makes its runs") {
+  const std::string page = read_bytes(SINK_SOURCE_DIR "/train/studies/README.md");
+  const std::size_t begin = page.find("```toml\n") + 8;
+  const std::string example = page.substr(begin, page.find("```\n", begin) - begin);
+  StudyRequest request = request_of();
+  request.data = "data";
+  const StudyFile study = study_from_toml(example, "example.toml", "[settings]\nweight-decay = 0.05\n", "r.toml");
+  CHECK(names_of(groups_of(study, request)) ==
+        std::vector<std::string>{"baseline-weight-decay-0", "baseline-weight-decay-0.5",
+                                 "op_sigmoid_none-weight-decay-0", "op_sigmoid_none-weight-decay-0.5"});
+  CHECK(study.baseline == "baseline-weight-decay-0");
+  for (const std::string* text : {&study.question, &study.section, &study.note, &study.cpu_hours})
+    CHECK_FALSE(text->empty());
 }
 
 TEST_CASE("study files: every one of train/studies is read, and its runs fit their ablations at both sizes") {
