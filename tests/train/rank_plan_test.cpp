@@ -118,11 +118,11 @@ TEST_CASE("rank plan: the page that plans 8 and 64 GPUs says what the programs s
     std::int64_t zero, accumulate, batch;
     double rate, link;
   };
-  for (const Case& c : {Case{"60m", 8, 0, 32, 16, 500000, 100},
-                        {"60m", 64, 0, 64, 8, 500000, 25},
-                        {"1b", 8, 0, 128, 4, 40000, 100},
-                        {"1b", 8, 1, 128, 4, 40000, 100},
-                        {"1b", 64, 1, 128, 4, 40000, 25}}) {
+  for (const Case& c : {Case{"60m", 8, 0, 32, 16, 614000, 100},
+                        {"60m", 64, 0, 64, 8, 614000, 25},
+                        {"1b", 8, 0, 128, 4, 65000, 100},
+                        {"1b", 8, 1, 128, 4, 65000, 100},
+                        {"1b", 64, 1, 128, 4, 65000, 25}}) {
     const std::string path = std::string(SINK_SOURCE_DIR) + "/tools/launch/" + c.file + ".toml";
     RunConfig config = run_config_from_toml(read_bytes(path), path);
     config.zero = c.zero, config.rate = c.rate, config.link = c.link, config.accumulate = c.accumulate,
