@@ -43,7 +43,10 @@ endfunction()
 
 if(cuda STREQUAL "EMULATED")
   set(SINK_EMULATED TRUE)
-  find_package(Boost REQUIRED COMPONENTS context)
+  find_package(Boost QUIET COMPONENTS context)
+  if(NOT TARGET Boost::context)
+    message(FATAL_ERROR "the emulated device needs Boost.Context: bash tools/setup.sh --tests installs libboost-context-dev")
+  endif()
   file(GLOB emulator CONFIGURE_DEPENDS engine/cuda/emulated/*.cpp engine/comm/nccl/*.cpp tests/support/nccl_mock/*.cpp)
   set(SINK_KERNEL_FLAGS -fsanitize=thread CACHE STRING
       "Flags of kernels on the emulated device; without -fsanitize=thread it finds no races")
