@@ -33,7 +33,7 @@ struct TextCut {
 // Throws Error (Exit::bad_input) for text that is not UTF-8, has too few tokens, or a token outside the vocabulary.
 Tensor text_sequences(const Tokenizer& tokenizer, const std::string& text, const TextCut& cut);
 
-// JSONL of {"text", "domain"}, as the probes of the study are: one sequence of one length for each text.
+// JSONL of {"text", "domain"}, as the probes of the paper are: one sequence of one length for each text.
 struct TextLines {
   Tensor tokens_NT;                  // I32
   std::vector<std::string> domains;  // [N]; empty for a line without one

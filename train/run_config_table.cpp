@@ -26,8 +26,8 @@ Settings<RunConfig> make_table() {
   Settings<RunConfig> table{
       one_of({"torch", "formula", "formula-study"},
              {"init", model, &C::init,
-              "initial weights; torch's own, or the formula in the code, which shrinks the last feed-forward matrix "
-              "with depth: of every kind, or as there of SwiGLU alone"}),
+              "initial weights; torch: PyTorch's own; formula: of the paper's code, which shrinks the last matrix of "
+              "SwiGLU with depth, here of every kind of block; formula-study: as there, of SwiGLU alone"}),
       {"initial", model, &C::initial, "checkpoint whose parameters are the initial values, none: drawn (--init)"},
       of_data("task"),
       of_data("data"),
@@ -109,7 +109,7 @@ Settings<RunConfig> make_table() {
        kBillion},
       {"force", kRunning, &C::force,
        "replace the run in an existing folder; it is kept in .replaced until the new one has its first checkpoint"},
-      {"dry-run", kRunning, &C::dry_run, "print parameters, memory and FLOPs, then leave"},
+      {"dry-run", kRunning, &C::dry_run, "print parameters, memory and FLOPs, then exit"},
       {"rate", kRunning, &C::rate,
        "--dry-run --nproc N: tokens a second that one rank trains alone, as its progress line says; 0: not known", 0,
        kBillion},
@@ -117,7 +117,7 @@ Settings<RunConfig> make_table() {
        kMillion},
       {"nproc", kRunning, &C::nproc,
        "start this many ranks here by mpirun, each with its share of the micro-batches (--accumulate); 0: one, or "
-       "what mpirun or srun has started. MPI alone carries their bytes: there is no --comm",
+       "what mpirun or srun has started",
        0, 1024},
       {"comm-timeout", kRunning, &C::comm_timeout, "seconds to wait for a rank that does not start or respond", 1,
        1000000},

@@ -37,7 +37,7 @@ struct DomainBlocks {
 //   shuffled   Every epoch uses each block once, in a new permutation of all blocks of all domains.
 //   mixture    Every 10,000 samples are divided among the domains by their weights, in a new permutation; the blocks of
 //              each domain are shuffled per epoch as above.
-//   released   The order of the study's released loader, which ignores the weights: 256 blocks of a domain are a file,
+//   released   The order of the paper's released loader, which ignores the weights: 256 blocks of a domain are a file,
 //              incomplete files are dropped, and so are domains with fewer files than config.loader_ranks = W. The list
 //              of all files is shuffled once and cut to a multiple of W. Rank r reads files r, r + W, ... in a cycle,
 //              takes its samples of each step from one file at a time and shuffles the blocks of a file at each visit.

@@ -14,9 +14,9 @@ const Settings<DataConfig>& data_settings() {
         {"data-order", data, &C::data_order,
          "shuffled: each block once an epoch; mixture: domains drawn by the weights that `prepare` was given; "
          "released: "
-         "as the study's loader does, file by file (engine/data/block_order.h)"},
+         "as the paper's loader does, file by file (engine/data/block_order.h)"},
         {"loader-ranks", data, &C::loader_ranks,
-         "--data-order released: readers that share a step, each of one file at a time; the study had 4 or 8", 1, 4096},
+         "--data-order released: readers that share a step, each of one file at a time; the paper had 4 or 8", 1, 4096},
         {"data-fraction", data, &C::data_fraction,
          "part of the training blocks that is used, the same one for every seed (Gu et al., section 5)", 0, 1},
         {"fixed-token", data, &C::fixed_token,
@@ -33,7 +33,7 @@ const Settings<DataConfig>& data_settings() {
          0, 1e9},
         {"random-to", data, &C::random_to, "last random position; 0: none", 0, 1e9},
         {"document-mask", data, &C::document_mask,
-         "tokens see those of their own document alone, where a block holds parts of several; the study has no such "
+         "tokens see those of their own document alone, where a block holds parts of several; the paper has no such "
          "mask"},
         {"reset-positions", data, &C::reset_positions,
          "with --document-mask: positions restart at every document. Distances within one are the same: without "

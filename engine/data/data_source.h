@@ -45,7 +45,7 @@ class DataSource {
 };
 
 // With a prefix of p tokens, which every token attends to, the first p - 1 targets of every sequence are -1: a token
-// that sees the next one has nothing to predict. The study's code counts them in validation (prefix_validation
+// that sees the next one has nothing to predict. The paper's code counts them in validation (prefix_validation
 // "study").
 std::int64_t ignored_targets(const DataConfig& config, std::int64_t prefix, bool validation);
 

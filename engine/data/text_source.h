@@ -1,4 +1,4 @@
-// Batches of natural text, packed as in the study: documents end to end, cut into blocks of T + 1 tokens.
+// Batches of natural text, packed as in the paper: documents end to end, cut into blocks of T + 1 tokens.
 #pragma once
 
 #include "engine/data/block_order.h"
@@ -14,7 +14,7 @@ namespace sink {
 // training; validation uses evenly spaced blocks of `valid`, independent of the seed. Where the file marks the
 // predicted tokens (chats), all other targets are -1.
 //
-// The study's experiments (its section 5) change a block before it is split, so an id put at position P, from 1, is
+// The paper's experiments (its section 5) change a block before it is split, so an id put at position P, from 1, is
 // also the target of position P - 1: first random ids, a pure function of (seed, block, position) and so the same in
 // every epoch (in validation independent of the seed), then the fixed token.
 //

@@ -63,7 +63,7 @@ struct SummaryVisitor {
 inline constexpr std::int64_t kLongestSummary = 1024;
 AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor = nullptr);
 
-// A token other than the first that is a sink in some heads: alpha_k above the study's threshold of 0.3. Only tokens
+// A token other than the first that is a sink in some heads: alpha_k above the paper's threshold of 0.3. Only tokens
 // that at least 8 queries and a quarter of all see count: the last ones have a large alpha_k from their own row alone.
 struct SecondarySink {
   std::int64_t position = 0;                     // k, from 1

@@ -36,7 +36,7 @@ int run_explain(const ExplainRequest& request, const Ablation& ablation) {
   if (!request.given.any()) throw Error("explain needs --text, --text-file or --tokens; see --help", Exit::usage);
   if (!request.checkpoint.empty() && (request.seed || !request.sizes.empty()))
     throw Error(
-        "--seed and sizes are of the initial model that is explained without --checkpoint; leave them or it out",
+        "--seed and sizes are of the initial model that is explained without a checkpoint; leave them or it out",
         Exit::usage);
   ExplainedModel explained = request.checkpoint.empty()
                                  ? initial_model(request.given, request.sizes, request.seed.value_or(0), ablation)
@@ -55,7 +55,7 @@ int run_explain(const ExplainRequest& request, const Ablation& ablation) {
 
 // What belongs to the initial model alone.
 void add_initial_options(CLI::App* explain, ExplainRequest& request) {
-  const char* group = "The initial model that is explained without --checkpoint";
+  const char* group = "The initial model that eval_<ablation> explains without a checkpoint";
   const SettingRule seed{.flag = "seed", .group = group, .help = "of its initial values", .of_kind = std::uint64_t{0}};
   auto keep_seed = [&request, seed](const std::string& text) {
     request.seed = std::get<std::uint64_t>(seed.read(text, "--seed"));
@@ -81,7 +81,8 @@ EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
                          "engine/ops/attention/attention.h: the scores, split into norms, cosine and bias, m, S, the "
                          "weights, and what each value adds to the output; with --backward also the gradients. The "
                          "default is the last token as the query, in the first head of the first layer. Without a "
-                         "model, it shows a small untrained model; `--text ...` alone does the same.");
+                         "checkpoint, eval_<ablation> explains a small untrained model; there, `--text ...` alone "
+                         "does the same.");
   explain->add_option("--checkpoint,--model,model", request->checkpoint, kWhatIsEvaluated);
   add_tokens_option(explain, request->given, add_text_options(explain, request->given));
   explain->add_option("--data", request->given.data, "data folder of the tokenizer; for checkpoints without one");
@@ -108,7 +109,7 @@ EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
   add_initial_options(explain, *request);
   explain->footer(
       "Examples:\n  eval_baseline --text \"hello\"\n"
-      "  eval_baseline explain --model runs/sink/checkpoint.h5 --tokens ids.txt \\\n"
+      "  eval_baseline explain runs/sink/checkpoint.h5 --tokens ids.txt \\\n"
       "    --layer 1 --head 3 --backward\n"
       "  gdb -x tools/gdb/sinklab.py -ex 'break attention_row' --args \\\n"
       "    build/debug/eval_baseline --text \"hello\"");

@@ -70,7 +70,7 @@ ExplainedModel initial_model(const InputOptions& given, const GivenSizes& sizes,
   explained.token_text = [bytes](std::int32_t id) { return bytes->token_text(id); };
   explained.words_T = words_of(explained);
   explained.what = "an initial model, NOT TRAINED: seed " + std::to_string(seed) +
-                   ", one token for each byte (--checkpoint F explains a trained one)";
+                   ", one token for each byte (give a checkpoint to explain a trained one)";
   return explained;
 }
 

@@ -293,7 +293,7 @@ void add_sink_input_options(CLI::App* sink, SinkOptions& options) {
       ->check(whole_number(1));
   sink->add_option("--epsilon", options.epsilons,
                    "also Sink_k at these thresholds, such as 0.1,0.2; [with --length 0.2,0.3,0.4]; the other scores "
-                   "keep theirs, the study's 0.3 among them")
+                   "keep theirs, the paper's 0.3 among them")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(real_number(0, 1));

@@ -111,8 +111,8 @@ TEST_CASE("explain: a checkpoint is explained by its own tokens, and its place i
 
   write_bytes(folder / "ids", "1 2 3 4\n");
   check_refusal(folder, what + " --layer 1", 2, "--layer must be from 0 to 0, the layers of the model; got 1");
-  check_refusal(folder, what + " --seed 1", 2, "without --checkpoint");
-  check_refusal(folder, what + " --width 8", 2, "without --checkpoint");
+  check_refusal(folder, what + " --seed 1", 2, "without a checkpoint");
+  check_refusal(folder, what + " --width 8", 2, "without a checkpoint");
   check_refusal(folder, "eval_bias_k explain --checkpoint " + path + " --text x", 4, "eval_baseline");
   check_refusal(folder, "eval_baseline explain", 2, "--text, --text-file or --tokens");
   check_refusal(folder, "eval_baseline --text hello --query 5", 2, "--query must be from 0 to 4");

@@ -107,6 +107,14 @@ TEST_CASE("help of training shows common flags, --help-all the others, and old n
   for (const char* old : {"--most", "--past-stops"}) CHECK(generate.find(old) == std::string::npos);
 }
 
+TEST_CASE("help calls Gu et al. the paper, since a study is a file of sweep, and names no flag that is hidden") {
+  for (const char* command : {"train_baseline --help-all", "eval_baseline sink --help-all", "sinklab explain --help"}) {
+    const std::string help = run(command).out;
+    for (const char* words : {"the study", "--comm\n", "--comm.", "--checkpoint\n", "--checkpoint:", "--model "})
+      CHECK_MESSAGE(help.find(words) == std::string::npos, command, " says ", words);
+  }
+}
+
 TEST_CASE("old flags, standard flags, their environment variables and file keys are the same settings") {
   const std::string expected = run("train_baseline --width 64 --rotary-part 0.5 --recompute --print-config").out;
   CHECK(expected.find("\nwidth = 64\n") != std::string::npos);

@@ -15,7 +15,7 @@ namespace sink {
 //
 //   plain    <|ROLE|>\nCONTENT<|end|>\n              any tokenizer can encode it (Phi-3 has tokens for it)
 //   zephyr   <|ROLE|>\nCONTENT</s>\n                 with the tokenizer's end of text for </s>, as in the
-//                                                    alignment-handbook, which tuned the study's models
+//                                                    alignment-handbook, which tuned the paper's models
 //   chatml   <|im_start|>ROLE\nCONTENT<|im_end|>\n   special tokens where the tokenizer has them, else text
 //   llama3   <|start_header_id|>ROLE<|end_header_id|>\n\nCONTENT<|eot_id|>              without a newline
 //   gemma    <start_of_turn>ROLE\nCONTENT<end_of_turn>\n       the assistant is called model
