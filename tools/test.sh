@@ -88,7 +88,7 @@ if [ "$all" -eq 1 ]; then
   if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
     began=$SECONDS
     echo "test: preset cuda, a program for sm_80"
-    # Of sixteen attention operations the one the program has and two with the most parameters; the rest differ in g and z.
+    # Of the attention operations the one the program has and two with the most parameters; the rest differ in g and z.
     cmake --preset cuda -B build/cuda_sm80 -DCMAKE_CUDA_ARCHITECTURES=80-real -DSINK_TESTS=OFF \
       "-DSINK_CUDA_OPERATIONS=Softmax;ClippedSoftmax;PNormSigmoid" >/dev/null
     cmake --build build/cuda_sm80 --target train_baseline
