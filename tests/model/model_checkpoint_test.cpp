@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <regex>
+#include <set>
 #include <tuple>
 
 #include "model/size_settings.h"
@@ -130,6 +131,21 @@ TEST_CASE("model checkpoint: every size of the table is an attribute, and CHECKP
     const bool told = std::regex_search(attributes, std::regex("`([a-z_]+ )*" + size.key() + "( [a-z_]+)*` \\|"));
     CHECK(told);
   }
+}
+
+TEST_CASE("model checkpoint: CHECKPOINT.md lists every parameter of every ablation") {
+  const std::string page = read_bytes(SINK_SOURCE_DIR "/engine/io/CHECKPOINT.md");
+  Sizes sizes = test::small_sizes();
+  sizes.head_width = 64;  // of which bias_k_d64 learns all
+  std::set<std::string> names;
+  for (const Ablation& ablation : all_ablations()) {
+    const auto model = test::make_model(ablation.name, sizes, DType::F32);
+    for (const auto& parameter : model->parameters())
+      names.insert(std::regex_replace(parameter->name(), std::regex("^blocks\\.[0-9]+"), "blocks.<l>"));
+  }
+  CHECK(names.size() > 30);
+  for (const std::string& name : names)  // a norm has a bias where it has a gain, as the page says
+    CHECK_MESSAGE(contains(page, "`" + std::regex_replace(name, std::regex("norm\\.bias$"), "norm.gain") + "`"), name);
 }
 
 TEST_CASE("model checkpoint: sizes that no model has are refused by name") {
