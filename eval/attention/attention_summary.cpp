@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "engine/tensor_view.h"
 #include "engine/threads.h"
 #include "eval/input_tokens.h"
 #include "eval/sink/even_attention.h"
+#include "eval/vector_statistics.h"
 
 namespace sink {
 namespace {
@@ -17,30 +19,46 @@ struct Before {
   std::int64_t columns, rows;
 };
 
-// |a_ij| / sum_j |a_ij| between tokens of the text; a row without any weight stays zero. `star`: what the rows give to
-// the extra key or sink token.
-Tensor proxy_weights(const Tensor& pattern, Before before, std::int64_t T, double& star, double& row_sums) {
-  Tensor weights_TT = Tensor::zeros({T, T}, DType::F64);
+// Proxy weights, |a_ij| / sum_j |a_ij|; a row without any weight stays zero.
+struct ProxyPattern {
+  Tensor weights_TT;                 // between tokens of the text
+  std::vector<double> from_extra_T;  // what the rows of sink tokens give the tokens: those of a prefix
+  double star_by_itself = 0;         // the weight of `*` in its own row: 1 for an extra key
+  double star_by_text = 0;           // what the rows of the text give `*`
+  double row_sums = 0;               // of the rows of the text, raw, without the extra key
+};
+
+ProxyPattern proxy_pattern(const Tensor& pattern, Before before, std::int64_t T) {
+  ProxyPattern proxy;
+  proxy.weights_TT = Tensor::zeros({T, T}, DType::F64);
+  proxy.from_extra_T.assign(static_cast<std::size_t>(T), 0);
+  const bool has_extra_key = before.columns > before.rows;
+  if (has_extra_key) proxy.star_by_itself = 1;
   const auto a = view<double, 2>(pattern);
-  auto p = view<double, 2>(weights_TT);
-  for (std::int64_t i = 0; i < T; ++i) {
-    const auto row = static_cast<std::size_t>(i), of_pattern = static_cast<std::size_t>(i + before.rows);
+  auto p = view<double, 2>(proxy.weights_TT);
+  for (std::int64_t i = -before.rows; i < T; ++i) {
+    const auto row = static_cast<std::size_t>(i + before.rows);
     double sum = 0;
     for (std::size_t j = 0; j < a.shape(1); ++j) {
-      sum += std::abs(a(of_pattern, j));
-      row_sums += a(of_pattern, j);
+      sum += std::abs(a(row, j));
+      if (i >= 0) proxy.row_sums += a(row, j);
     }
-    if (before.columns > before.rows) row_sums -= a(of_pattern, 0);  // the extra key
+    if (i >= 0 && has_extra_key) proxy.row_sums -= a(row, 0);
     if (sum == 0) continue;
-    if (before.columns > 0) star += std::abs(a(of_pattern, 0)) / sum;
-    for (std::size_t j = 0; j < static_cast<std::size_t>(T); ++j)
-      p(row, j) = std::abs(a(of_pattern, j + static_cast<std::size_t>(before.columns))) / sum;
+    if (before.columns > 0) (i < 0 ? proxy.star_by_itself : proxy.star_by_text) += std::abs(a(row, 0)) / sum;
+    for (std::size_t j = 0; j < static_cast<std::size_t>(T); ++j) {
+      const double weight = std::abs(a(row, j + static_cast<std::size_t>(before.columns))) / sum;
+      if (i < 0)
+        proxy.from_extra_T[j] += weight;
+      else
+        p(static_cast<std::size_t>(i), j) = weight;
+    }
   }
-  return weights_TT;
+  return proxy;
 }
 
-HeadSummary summary_of_head(const Tensor& weights_TT, bool has_star, double star, double row_sums) {
-  const auto p = view<double, 2>(weights_TT);
+HeadSummary summary_of_head(const ProxyPattern& proxy, bool has_star) {
+  const auto p = view<double, 2>(proxy.weights_TT);
   const std::size_t T = p.shape(0);
   const auto rows = static_cast<double>(T);
   HeadSummary head;
@@ -51,9 +69,12 @@ HeadSummary summary_of_head(const Tensor& weights_TT, bool has_star, double star
     if (i > 0) head.previous += p(i, i - 1) / (rows - 1);
   }
   head.alpha_T = head.share_T;
-  for (std::size_t k = 0; k < T; ++k) head.alpha_T[k] *= rows / static_cast<double>(T - k);
-  head.alpha_star = has_star ? (1 + star) / (rows + 1) : 0;  // the row of `*` itself has weight 1 on itself
-  head.row_sum = row_sums / rows;
+  for (std::size_t k = 0; k < T; ++k) {
+    const auto seen = static_cast<double>(T - k);
+    head.alpha_T[k] = head.alpha_T[k] * (rows / seen) + proxy.from_extra_T[k] / seen;
+  }
+  head.alpha_star = has_star ? (proxy.star_by_itself + proxy.star_by_text) / (rows + 1) : 0;
+  head.row_sum = proxy.row_sums / rows;
   return head;
 }
 
@@ -97,9 +118,9 @@ struct SummaryHooks final : HiddenStateHooks {
           static_cast<std::size_t>(std::min(at_once, summary.heads - first)));
       parallel_for(static_cast<std::int64_t>(computed.size()), [&](std::int64_t n) {
         auto& [head, weights_TT] = computed[static_cast<std::size_t>(n)];
-        double star = 0, row_sums = 0;
-        weights_TT = proxy_weights(point.pattern(0, first + n), before, T, star, row_sums);
-        head = summary_of_head(weights_TT, before.columns > 0, star, row_sums);
+        const ProxyPattern proxy = proxy_pattern(point.pattern(0, first + n), before, T);
+        weights_TT = proxy.weights_TT;
+        head = summary_of_head(proxy, before.columns > 0);
         head.layer = point.layer;
         head.head = first + n;
       });
@@ -167,8 +188,9 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
     summary.loss =
         model.loss(given_tokens(tokens_1T, sizes.vocabulary, sizes.prefix), 1, {.hooks = &hooks}).value().item();
     require_finite_loss(summary.loss);
-  } else {
-    model.next_logits(tokens_1T, {.hooks = &hooks});
+  } else {  // no target: the loss of any next token is this minus its logit
+    const Tensor logits_1V = model.next_logits(tokens_1T, {.hooks = &hooks}).to(Device::cpu).to(DType::F64);
+    require_finite_loss(log_sum_exp(std::span(logits_1V.data<double>(), static_cast<std::size_t>(logits_1V.size()))));
   }
   const EvenAttention even =
       even_attention(visible_keys(sizes, T, model.extra_tokens(), summary.extra == Evaluation::Extra::key));

@@ -3,8 +3,8 @@
 // Weights are proxy weights, |a_ij| / sum_j |a_ij|, so that every row sums to one. Key k is a token of the text,
 // k = 1 ... T, or what the model adds before it, `*` (an extra key or a sink token).
 //
-//     alpha_k = 1/(T - k + 1) sum_{i >= k} a_ik     mean weight in the rows that see k (sink_score.h)
-//     share_k = 1/T sum_i a_ik                      of all attention
+//     alpha_k = 1/(T - k + 1) sum_i a_ik     as in sink_score.h: the row of a sink token sees a prefix, too
+//     share_k = 1/T sum_i a_ik               of all attention of the text's rows
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,8 @@ struct SummaryVisitor {
   virtual void pattern(const Tensor& /*weights_TT*/) {}
 };
 
-// Runs the model over tokens_1T, I32 of at most kLongestSummary tokens. As many attention patterns as there are
+// Runs the model over tokens_1T, I32 of at most kLongestSummary tokens. Throws Error (Exit::diverged) where its values
+// overflow. As many attention patterns as there are
 // threads are in memory at a time.
 inline constexpr std::int64_t kLongestSummary = 1024;
 AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor = nullptr);

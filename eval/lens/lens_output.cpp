@@ -1,5 +1,6 @@
 #include "eval/lens/lens_output.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -56,15 +57,16 @@ std::string lens_table(const Lens& lens, const LensLabels& labels) {
     row.push_back(settled == 0 ? "embedding" : "after " + std::to_string(settled - 1));
     rows.push_back(row);
   }
-  double loss = 0;
+  const auto is_target = [](const LensCell& cell) { return !std::isnan(cell.loss); };
+  const auto targets = static_cast<double>(std::ranges::count_if(lens.back(), is_target));
   std::string losses = "loss by layer, nats:";
   for (std::size_t l : layers) {
-    loss = 0;
-    for (std::size_t t = 0; t + 1 < labels.tokens_T.size(); ++t)
-      loss += lens[l][t].loss / static_cast<double>(labels.tokens_T.size() - 1);
+    double loss = 0;
+    for (const LensCell& cell : lens[l])
+      if (is_target(cell)) loss += cell.loss / targets;
     losses += str_format(" %.2f", loss);
   }
-  return aligned(rows) + (labels.tokens_T.size() > 1 ? losses + "\n" : "");
+  return aligned(rows) + (targets > 0 ? losses + "\n" : "");
 }
 
 std::string lens_json(const Lens& lens, const LensLabels& labels) {

@@ -19,7 +19,7 @@ struct LensLabels {
 std::string lens_table(const Lens& lens, const LensLabels& labels);
 
 // {"schema": 1, "model", "ablation", "tokens": [T], "token_text": [T],
-//  "lens": [0 ... L][T] of {"token", "text", "probability", "loss" (null after the last token), "divergence"}}
+//  "lens": [0 ... L][T] of {"token", "text", "probability", "loss" (null where none is predicted), "divergence"}}
 std::string lens_json(const Lens& lens, const LensLabels& labels);
 
 // SVG: layers are rows, the last at the top; tokens are columns. A cell has the prediction; the darker, the more

@@ -6,6 +6,7 @@
 #include <span>
 
 #include "engine/threads.h"
+#include "eval/sink/evaluation.h"
 #include "eval/vector_statistics.h"
 #include "model/forward_hooks.h"
 
@@ -62,6 +63,7 @@ Lens logit_lens(const LanguageModel& model, const Tensor& tokens_1T) {
   const Tensor last_1TV = model.logits(tokens_1T, {.hooks = &streams}).to(Device::cpu);
   const std::int64_t T = tokens_1T.dim(1), V = last_1TV.dim(2);
   const std::int32_t* ids = tokens_1T.data<std::int32_t>();
+  const auto next_of = [&](std::int64_t t) { return t + 1 < T && t + 1 >= model.sizes().prefix ? ids[t + 1] : -1; };
   Lens lens;
   for (std::size_t l = 0; l < streams.x_1TC.size(); ++l) {
     const bool is_last = l + 1 == streams.x_1TC.size();
@@ -73,9 +75,10 @@ Lens logit_lens(const LanguageModel& model, const Tensor& tokens_1T) {
       const auto vocabulary = static_cast<std::size_t>(V);
       parallel_for(T, [&](std::int64_t t) {
         row[static_cast<std::size_t>(t)] =
-            cell_of<R>({logits + t * V, vocabulary}, {last + t * V, vocabulary}, t + 1 < T ? ids[t + 1] : -1);
+            cell_of<R>({logits + t * V, vocabulary}, {last + t * V, vocabulary}, next_of(t));
       });
     });
+    for (const LensCell& cell : row) require_finite_loss(cell.probability);  // NaN where a logit is not finite
   }
   return lens;
 }

@@ -6,8 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/check.h"
+#include "engine/io/str_format.h"
 #include "engine/tensor_view.h"
 #include "eval/input_tokens.h"
+#include "eval/lens/lens_output.h"
 #include "model/all_ablations.h"
 #include "tests/support/built_ablations.h"
 #include "tests/support/subprocess.h"
@@ -70,6 +73,50 @@ TEST_CASE("logit lens: each layer is what the model gives if that layer's output
     streams.in_place = 0;
     CHECK(lens[0][0].divergence > 1e-6);  // the layers differ
     CHECK(lens[kLayers][0].divergence == doctest::Approx(0));
+  }
+}
+
+TEST_CASE("logit lens: positions of a prefix, which see their next token, have no loss") {
+  constexpr std::int64_t kPrefix = 3;
+  const Sizes sizes{.layers = 2,
+                    .heads = 4,
+                    .width = 32,
+                    .feed_forward = 24,
+                    .context = 16,
+                    .vocabulary = kVocabulary,
+                    .prefix = kPrefix};
+  auto model = ablation_named("baseline").make_model(sizes, InitScheme::torch, 3, DType::F64);
+  const Tensor tokens = random_tokens(kVocabulary, 1, kTokens, 5, 0).tokens_BT();
+  const Lens lens = logit_lens(*model, tokens);
+  double loss = 0;
+  for (std::int64_t t = 0; t < kTokens; ++t) {
+    const double cell = lens.back()[static_cast<std::size_t>(t)].loss;
+    CHECK(std::isnan(cell) == (t < kPrefix - 1 || t == kTokens - 1));
+    if (!std::isnan(cell)) loss += cell / (kTokens - kPrefix);
+  }
+  CHECK(loss == doctest::Approx(model->loss(given_tokens(tokens, kVocabulary, kPrefix), 1, {}).value().item()));
+  const LensLabels labels{.model = "m",
+                          .ablation = "baseline",
+                          .tokens_T = {tokens.data<std::int32_t>(), tokens.data<std::int32_t>() + kTokens},
+                          .token_text = [](std::int32_t id) { return std::to_string(id); }};
+  CHECK(contains(lens_table(lens, labels), str_format(" %.2f\n", loss)));
+}
+
+TEST_CASE("logit lens: refused where values of the model overflow") {
+  const Sizes sizes{.layers = 2, .heads = 4, .width = 32, .feed_forward = 24, .context = 16, .vocabulary = kVocabulary};
+  auto model = ablation_named("baseline").make_model(sizes, InitScheme::torch, 3, DType::F64);
+  for (const auto& parameter : model->parameters()) {
+    if (!parameter->name().ends_with("qkv.weight")) continue;
+    Tensor values = parameter->mutable_master().reshape({parameter->master().size()});
+    view<double, 1>(values) *= 1e200;
+  }
+  model->parameters().refresh();
+  try {
+    logit_lens(*model, random_tokens(kVocabulary, 1, kTokens, 5, 0).tokens_BT());
+    FAIL("expected an error");
+  } catch (const Error& error) {
+    CHECK(error.code == Exit::diverged);
+    CHECK(std::string(error.what()).find("the loss is not finite") == 0);
   }
 }
 
