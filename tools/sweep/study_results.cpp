@@ -21,7 +21,7 @@ double value_of(const report::Evaluation& e, const std::string& key) {
   if (key == "sink_star" || key == "sink_star_raw") return e.sink_star_at(kEpsilon, key != "sink_star");
   for (std::size_t k : {2, 3})
     if (key == "sink_" + std::to_string(k)) return e.sink_k.size() >= k ? e.sink_k[k - 1] : report::kNaN;
-  return key == "row_mass" ? e.row_sum() : e.get(key);
+  return key == "row_sum" ? e.row_sum() : e.get(key);
 }
 
 // Measures that end in "_before" are those of the checkpoint from which the run started.
@@ -148,7 +148,7 @@ const std::vector<Measure>& measures() {
       {"alpha_star", "alpha_* proxy", 3},
       {"alpha_star_over_even", "alpha_* / even proxy", 2},
       {"val_loss", "loss", 3},
-      {"row_mass", "row sum", 2},
+      {"row_sum", "row sum", 2},
       {"first_value_norm_ratio", "|v_1| / |v_t|", 2},
       {"sink_1_before", "before: Sink_1 % proxy", 1},
       {"sink_1_raw_before", "before: Sink_1 % raw", 1},

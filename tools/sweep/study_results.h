@@ -13,7 +13,8 @@
 
 namespace sink {
 
-// A measure of a run; `key` is the column of the CSV. Sinks are in percent, with threshold 0.3.
+// A measure of a run; `key` is the column of the CSV. Sinks are in percent, with threshold 0.3. row_sum includes the
+// extra key, which row_mass of <study>-runs.csv leaves out.
 struct Measure {
   const char* key;    // "sink_1"
   const char* title;  // "Sink_1 %"

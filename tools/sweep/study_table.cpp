@@ -4,11 +4,11 @@
 #include <cstdio>
 #include <set>
 
+#include "engine/io/csv.h"
 #include "engine/io/html.h"
 #include "engine/io/printable.h"
 #include "engine/io/setting.h"
 #include "engine/io/text_table.h"
-#include "engine/io/csv.h"
 #include "tools/sweep/study_results.h"
 
 namespace sink {
@@ -134,7 +134,8 @@ std::vector<std::string> notes(const StudyResults& results) {
       "divided by the value of rows that spread their weight evenly over the keys they see. Paper: Gu "
       "et al. 2025 with its own model size and tokens, the row of the same experiment on the same kind of input "
       "(ours: " +
-      inputs_of(results) + "); * there: proxy weights, else raw = proxy; n.r.: not reported.");
+      inputs_of(results) + "); * there: proxy weights, else raw = proxy; n.r.: not reported." +
+      (is_shown(results, "alpha_star") ? " Row sum: with the extra key's weight." : ""));
   lines.push_back("Task " + config.task + ", " + std::to_string(config.layers) + " layers of " +
                   std::to_string(config.heads) + " heads, width " + std::to_string(config.width) + ", context " +
                   std::to_string(config.context) + ", " + std::to_string(config.steps) + " steps of " +

@@ -56,6 +56,28 @@ StudyResults results() {
 
 }  // namespace
 
+TEST_CASE("study results: a row sum includes the extra key, and its column is not called row_mass, which does not") {
+  StudyFile study;
+  study.name = "s";
+  study.question = "Why?";
+  study.baseline = "baseline";
+  const std::vector<StudyGroup> groups{group_named("baseline", "", ""), group_named("key", "", "")};
+  std::vector<StudyOutcome> outcomes{outcome(0, 1, 10, 4), outcome(1, 1, 0, 4)};
+  outcomes[0].run->evaluation->scalar["row_mass"] = 1;
+  CHECK(study_markdown(results_of(study, "cpu", groups, outcomes)).find("Row sum:") == std::string::npos);
+  report::Evaluation& key = *outcomes[1].run->evaluation;
+  key.extra = "key";
+  key.scalar["row_mass"] = 0.625;
+  key.scalar["extra_key_mass"] = 0.25;
+  key.scalar["alpha_star"] = 0.25;
+  const StudyResults found = results_of(study, "cpu", groups, outcomes);
+  CHECK(found.groups[1].estimate("row_sum").mean == 0.875);
+  CHECK(study_markdown(found).find("Row sum: with the extra key's weight.") != std::string::npos);
+  const std::string csv = study_csv(found);
+  CHECK(csv.find(",row_sum,") != std::string::npos);
+  CHECK(csv.find(",row_mass,") == std::string::npos);
+}
+
 TEST_CASE("study results: the paper's values are numbers or none") {
   CHECK(paper_value("18.18") == 18.18);
   CHECK(paper_value("0.44*") == 0.44);
