@@ -11,6 +11,7 @@ import argparse
 import csv
 import hashlib
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -20,7 +21,8 @@ import zlib
 
 RESULTS = pathlib.Path("train/studies/results")
 REGISTERED = pathlib.Path("train/studies/preregistration.toml")
-INCOMPLETE = 3  # exit code of `sweep --collect` if a study has runs that the file does not have
+DATA = pathlib.Path("data/english")
+TUNED = ("fine_tuning", "tuning")  # studies whose tables also have what was measured before tuning
 
 
 def study_of(runs_file):
@@ -34,6 +36,10 @@ def study_of(runs_file):
 def make(sweep, runs_file, out):
     """Lets `sweep` write the tables of one file of runs to the folder `out`; returns their paths."""
     name, study = study_of(runs_file)
+    if name in TUNED or not DATA.is_dir():
+        why = "it has values that only the folders of the runs have" if name in TUNED else f"there is no {DATA} here"
+        print(f"left out, {why}: {runs_file}")
+        return []
     with runs_file.open(newline="") as file:
         rows = list(csv.DictReader(file))
     seeds = sorted({int(row["seed"]) for row in rows})
@@ -41,14 +47,13 @@ def make(sweep, runs_file, out):
     devices = {row["device"] for row in rows}
     if len(devices) > 1:
         sys.exit(f"make_tables: {runs_file}: runs of several devices ({', '.join(sorted(devices))}); keep one file for each")
-    command = [sweep, str(study), "--collect", "--data", "data/english", "--chat", "data/chat",
+    command = [sweep, str(study), "--collect", "--data", str(DATA), "--chat", "data/chat",
                "--earlier", str(runs_file), "--seeds", ",".join(map(str, seeds)), "--only", ",".join(groups),
                "--set", "device=" + devices.pop(), "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True)
     for reason, holds in (
             ("its ablations are in " + str(study.parent), "is not known to this build" in done.stderr),
-            ("its study has gained runs since", done.returncode == INCOMPLETE),
-            ("it has values that only the folders of the runs have", name == "fine_tuning")):
+            ("its study has more runs", re.search(r" [1-9][0-9]* missing$", done.stderr, re.MULTILINE))):
         if holds:
             print(f"left out, {reason}: {runs_file}")
             return []
