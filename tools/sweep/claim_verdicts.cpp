@@ -111,6 +111,46 @@ std::string smallest_text(double smallest) { return std::isnan(smallest) ? kNoSm
 
 std::string p_text(double p) { return p < 0.0001 ? "< 0.0001" : str_format("%.4f", p); }
 
+// What two runs of one name do not share, as "learning rate 0.1 instead of 0.01"; "" if they differ in their seed only.
+// Runs of several commits may be combined.
+std::string unshared_setting(const report::Run& a, const report::Run& b) {
+  const report::Identity ours = report::identity_of(a), theirs = report::identity_of(b);
+  if (!ours.known || !theirs.known) return "";
+  const auto of = [](const report::Settings& settings, const std::string& name) {
+    const auto found = settings.find(name);
+    return found == settings.end() ? std::string("none") : found->second;
+  };
+  const auto differing = [&](const report::Settings& x, const report::Settings& y) -> std::string {
+    for (const report::Settings* names : {&x, &y})
+      for (const auto& [name, value] : *names)
+        if (name != "data" && name != "commit" && of(x, name) != of(y, name))
+          return name + " " + of(x, name) + " instead of " + of(y, name);
+    return "";
+  };
+  if (!ours.data_sha256.empty() && !theirs.data_sha256.empty() && ours.data_sha256 != theirs.data_sha256)
+    return "data " + ours.data_sha256.substr(0, 12) + "... instead of " + theirs.data_sha256.substr(0, 12) + "...";
+  const std::string settings = differing(ours.training, theirs.training);
+  return settings.empty() ? differing(ours.measurement, theirs.measurement) : settings;
+}
+
+// The complete runs of one name are one for each seed, and share all else.
+void require_groups_of_one_recipe(const std::vector<report::Run>& runs, const std::string& file) {
+  std::map<std::string, std::map<std::uint64_t, const report::Run*>> groups;
+  for (const report::Run& run : runs) {
+    if (!is_complete(run)) continue;
+    auto& group = groups[group_of(run)];
+    if (!group.emplace(run.seed, &run).second)
+      throw Error(file + ": two complete runs are named " + printable(run.name) + "; keep one of the rows",
+                  Exit::bad_input);
+    const report::Run& first = *group.begin()->second;
+    if (const std::string difference = unshared_setting(run, first); !difference.empty())
+      throw Error(file + ": " + printable(run.name) + " has " + printable(difference) + ", as in " +
+                      printable(first.name) + "; expected runs of one name to differ in their seed only; keep those " +
+                      "of one recipe",
+                  Exit::bad_input);
+  }
+}
+
 // A row per claim, below the heading.
 std::vector<Cells> claim_cells(const std::vector<JudgedClaim>& claims) {
   std::vector<Cells> rows{
@@ -203,8 +243,9 @@ RunsOfStudies read_runs_of(const Preregistration& registered, const std::string&
   RunsOfStudies runs;
   for (const std::string& study : studies) {
     const std::string file = folder + "/" + study + "-runs.csv";
-    if (!study.empty() && std::filesystem::exists(file))
-      runs[study] = report::read_results_csv(read_file("sweep", file), file);
+    if (study.empty() || !std::filesystem::exists(file)) continue;
+    runs[study] = report::read_results_csv(read_file("sweep", file), file);
+    require_groups_of_one_recipe(runs[study], file);
   }
   return runs;
 }

@@ -16,7 +16,8 @@ namespace sink {
 using RunsOfStudies = std::map<std::string, std::vector<report::Run>>;
 
 // The rows of <study>-runs.csv in `folder` for the studies that the file names. Throws Error (Exit::bad_input) for a
-// damaged table.
+// damaged table, and for complete runs of one name that have one seed or differ in a setting, the data or what was
+// measured.
 RunsOfStudies read_runs_of(const Preregistration& registered, const std::string& folder);
 
 // "bias_k" of "bias_k-11".

@@ -269,6 +269,9 @@ int collect(StudyState& state, const StudyOutput& output) {
 int print_verdicts(const Request& request) {
   const Preregistration registered = read_preregistration(request.verdicts);
   const std::filesystem::path folder = std::filesystem::path(request.verdicts).parent_path() / "results";
+  if (!request.results.empty() && !std::filesystem::is_directory(request.results))
+    throw Error("--results " + request.results + " is not a folder; give the one that has the <study>-runs.csv files",
+                Exit::usage);
   const RunsOfStudies runs = read_runs_of(registered, request.results.empty() ? folder.string() : request.results);
   if (request.out.empty()) {
     std::fputs(verdicts_text(registered, runs).c_str(), stdout);

@@ -34,6 +34,15 @@ std::vector<report::Run> charted(const std::vector<StudyOutcome>& outcomes) {
   return all.size() <= kMaxCharted ? all : first;
 }
 
+// The step of an onset depends on how often was measured, as no other value does: of a run that was measured at other
+// steps than the study's it is unknown. Returns whether the run had one.
+bool leave_out_other_onsets(const RunConfig& wanted, report::Run& run) {
+  const auto every = run.settings.find("eval-every");
+  if (!run.evaluation || every == run.settings.end() || every->second == std::to_string(wanted.eval_every))
+    return false;
+  return std::erase_if(run.evaluation->scalar, [](const auto& value) { return value.first.starts_with("onset_"); }) > 0;
+}
+
 // The current outcome of each run, from its folder or from the row that replaces it.
 std::vector<StudyOutcome> outcomes_of(const StudyState& state) {
   const std::vector<StudyRun>& runs = state.runs;
@@ -124,8 +133,15 @@ void StudyOutput::write(const StudyState& state) const {
   const std::vector<StudyOutcome> outcomes = outcomes_of(state);
   const StudyResults results = results_of(state.study, state.size, state.groups, outcomes);
   std::vector<report::Run> read;
-  for (const StudyOutcome& outcome : outcomes)
-    if (outcome.run) read.push_back(*outcome.run);
+  std::size_t other_onsets = 0;
+  for (std::size_t i = 0; i < outcomes.size(); ++i)
+    if (outcomes[i].run) {
+      read.push_back(*outcomes[i].run);
+      other_onsets += leave_out_other_onsets(state.runs[i].config, read.back());
+    }
+  if (other_onsets > 0)
+    std::fprintf(stderr, "sweep: the onsets of %s are left out: measured at other steps than those of the study\n",
+                 counted(static_cast<std::int64_t>(other_onsets), "run").c_str());
   write_file_atomically(stem_ + ".csv", study_csv(results));
   write_file_atomically(stem_ + "-runs.csv", report::results_csv(read));
   write_file_atomically(stem_ + ".md", study_markdown(results));

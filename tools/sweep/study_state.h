@@ -22,8 +22,9 @@ struct FoundRun {
 };
 
 // The settings in which a stored configuration differs from the wanted one, "heads = 4 instead of 8, ..."; "" if none.
-// Ignores settings on which no result depends (threads, how often is evaluated, saved and logged) and the path of the
-// data, whose checksum is compared instead. Settings unknown to older programs have their default.
+// Ignores settings on which no result depends (threads, how often is evaluated, saved and logged; onsets, which depend
+// on how often is evaluated, are left out of the tables) and the path of the data, whose checksum is compared instead.
+// Settings unknown to older programs have their default.
 std::string differing_settings(const RunConfig& stored, const RunConfig& wanted);
 
 // What the folder of a run holds. Throws Error (Exit::usage), naming the settings, if it holds a run with others;

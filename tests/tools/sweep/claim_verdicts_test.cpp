@@ -8,6 +8,7 @@
 #include "engine/check.h"
 #include "eval/sink/even_attention.h"
 #include "tests/support/files.h"
+#include "tools/report/results_csv.h"
 
 using namespace sink;
 
@@ -79,6 +80,45 @@ TEST_CASE("claims: an unfinished run and a seed that is not registered do not co
   CHECK(judge(one, {{"s", runs}}).front().verdict == ClaimVerdict::not_run);
   runs.back() = run_of("x", 4, 1.0);
   CHECK(judge(one, {{"s", runs}}).front().verdict == ClaimVerdict::not_run);
+}
+
+TEST_CASE("claims: a table with two runs of one seed, or of other settings or data under one name, is refused") {
+  const TemporaryFolder folder;
+  const Preregistration one = registered(claim("x", "less"));
+  std::vector<report::Run> runs = runs_of("x", 1.0, 1.15, 0.95);
+  for (report::Run& run : runs) {
+    run.task = "text";
+    run.ablation = run.name.substr(0, run.name.size() - 2);
+    run.data_sha256 = std::string(64, 'a');
+    run.settings["learning-rate"] = "0.01";
+  }
+  const auto message = [&](const std::vector<report::Run>& of) -> std::string {
+    write_bytes(folder / "s-runs.csv", report::results_csv(of));
+    try {
+      return name_of(judge(one, read_runs_of(one, folder.path)).front().verdict);
+    } catch (const Error& error) {
+      CHECK(error.code == Exit::bad_input);
+      return error.what();
+    }
+  };
+  CHECK(message(runs) == "replicated");
+  std::vector<report::Run> changed = runs;
+  changed.push_back(runs.back());
+  CHECK(contains(message(changed), "two complete runs are named x-3"));
+  changed.back().step = 9;  // not complete
+  CHECK(message(changed) == "replicated");
+  changed = runs;
+  changed.back().settings["learning-rate"] = "0.1";
+  CHECK(contains(message(changed), "x-3 has learning rate 0.1 instead of 0.01, as in x-1"));
+  changed = runs;
+  changed.back().data_sha256 = std::string(64, 'b');
+  CHECK(contains(message(changed), "x-3 has data bbbbbbbbbbbb... instead of aaaaaaaaaaaa..., as in x-1"));
+  changed = runs;
+  changed.back().context = 32;
+  CHECK(contains(message(changed), "x-3 has measured context 32 instead of none"));
+  changed = runs;
+  changed.back().commit = "another";
+  CHECK(message(changed) == "replicated");
 }
 
 TEST_CASE("claims: a verdict changes when a value does") {

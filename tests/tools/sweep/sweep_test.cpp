@@ -9,6 +9,7 @@
 
 #include "tests/support/processes.h"
 #include "tests/support/subprocess.h"
+#include "tools/report/results_csv.h"
 #include "tools/report/run_reader.h"
 
 using namespace sink;
@@ -241,6 +242,11 @@ TEST_CASE("sweep: a run of the same settings that train_<ablation> made counts a
   CHECK(contains(sweep.err(), "2 runs, 1 to do"));
   CHECK(contains(sweep.out(), "2 of 2 runs complete"));
   CHECK(read_bytes(own + "/metrics.jsonl") == before);
+  // Its onset is that of a measurement every 40 steps, the study's of every 20.
+  CHECK_MESSAGE(contains(sweep.err(), "the onsets of 1 run are left out: measured at other steps"), sweep.err());
+  const std::string table = read_bytes(place / "out/tiny-runs.csv");
+  for (const report::Run& run : report::read_results_csv(table, "tiny-runs.csv"))
+    CHECK(run.evaluation->scalar.contains("onset_sink_1") == (run.name == "op_sigmoid_none-0"));
   Subprocess resumed(place, words_of("train_baseline" + flags + " --resume auto --dry-run"));
   CHECK(resumed.wait() == 0);
 }
@@ -333,6 +339,9 @@ TEST_CASE("sweep: --verdicts replaces only files that it made, and refuses optio
     CHECK(Subprocess(place, words_of(registered + " --force")).wait() == 0);
     CHECK(read_bytes(own + name) == made);
   }
+  Subprocess misspelled(place, words_of(registered + " --results " + place / "reslts"));
+  CHECK(misspelled.wait() == 2);
+  CHECK_MESSAGE(contains(misspelled.err(), "reslts is not a folder"), misspelled.err());
   for (const char* unread : {"--seeds 99", "--only nothing", "--set steps=3", "--earlier none.csv", "--data data",
                              "--chat data", "--size gpu", "--retry", "--threads 3", "--workers 2", "--ranks 1",
                              "--list", "--collect", "--dry-run", "--index 0"}) {
