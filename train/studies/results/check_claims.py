@@ -106,6 +106,12 @@ def p_value(differences):
     return 1 - t / math.sqrt(2 + t * t)
 
 
+def p_of_four(values):
+    """Two-sided p of a t test of a mean of 0 with four values."""
+    angle = math.atan(abs(statistics.mean(values)) / (statistics.stdev(values) / 2) / math.sqrt(3))
+    return 1 - 2 / math.pi * (angle + math.sin(angle) * math.cos(angle))
+
+
 def paired(name, group, baseline, measure):
     return [a - b for a, b in zip(seeds_of(name, group, measure), seeds_of(name, baseline, measure))]
 
@@ -547,6 +553,19 @@ def first_sink():
     says(FINDINGS, f"alpha_1 {interval(alpha, 2)} times even attention, the first hidden state {interval(massive, 2)} of the mean")
     says(STUDIES, f"{two(statistics.mean(of('baseline', 'massive_ratio')))} with softmax, "
          f"{two(statistics.mean(of('bias_k', 'massive_ratio')))} with a key bias")
+    onsets = [(step(row, "onset_sink_1"), step(row, "onset_massive")) for group in ("baseline", "norm_layer")
+              for row in rows[group] if row["seed"] != "13"]
+    says(STUDIES, f"within {max(abs(a - b) for a, b in onsets):.0f} steps of each other, at step {min(map(min, onsets)):,.0f} to "
+         f"{max(map(max, onsets)):,.0f} of 4,000")
+    known = {row["run"]: row for row in table("cpu/atlas")}
+    holds("the runs of seed 11 of norm_post, bias_k and softmax are those that the atlas had on a CPU before the claims",
+          all(known[run][measure] == value_ for run in ("norm_post-11", "bias_k-11", "baseline-11") for measure in ("alpha_1", "massive_ratio")
+              for value_ in [next(row[measure] for row in table("first_sink") if row["run"] == run)]))
+    unseen = {"sink": [x - 1 for x in alpha[1:]], "post": [x - 1 for x in massive[1:]],
+              "key": [a - b for a, b in zip(of("bias_k", "massive_ratio")[1:], of("baseline", "massive_ratio")[1:])],
+              "lead": lead["baseline"][1:], "lead, LayerNorm": lead["norm_layer"][1:]}
+    p = dict(zip(unseen, registered_claims.holm([p_of_four(values) for values in unseen.values()])))
+    says(STUDIES, f"(p = {p['sink']:.3f}), and the two claims on the massive activation are *underpowered* ({p['post']:.3f} and {p['key']:.3f})")
     holds("with RMSNorm the sink was first with seeds 11, 13 and 14; with LayerNorm the massive activation was in four of five",
           [seed for seed, x in zip((11, 12, 13, 14, 15), lead["baseline"]) if x > 0] == [11, 13, 14] and sum(x < 0 for x in lead["norm_layer"]) == 4)
     says(STUDIES, f"with Sink_1 {one(max(of('norm_layer', 'sink_1')))} %, the largest, never crosses 3")
@@ -599,6 +618,14 @@ def optimizer_or_rate():
     holds("no run with Muon has a sink", all(float(row["sink_1"]) == 0 for group in rows if "muon" in group for row in rows[group]))
 
 
+def counts_of_runs():
+    """How many runs of each exploratory study are in the CSV files, of one seed and of three."""
+    text = (ROOT / EXPLORATORY).read_text()
+    for count, name in re.findall(r"^\| [^|]+ \| ([0-9]+) of [0-9]+ \| \[[^\]]*\]\((?:three_seeds/)?(\w+)\.md\)", text, re.MULTILINE):
+        files = [file for file in (name, f"three_seeds/{name}") if (RESULTS / f"{file}-runs.csv").exists()]
+        holds(f"{EXPLORATORY}: {count} runs of {name}", int(count) == len({row["run"] for file in files for row in table(file)}))
+
+
 def findings():
     """The table of RESULTS.md."""
     name = "three_seeds/raw_against_proxy"
@@ -621,7 +648,7 @@ def findings():
 def main():
     for check in (size_and_noise, every_ablation, learning_rate, weight_decay, fixed_tokens, biases, key_bias_at_high_decay,
                   positions, window_and_prefix, single_seeds, operations, raw_against_proxy, two_tasks, measured_page, first_sink, no_op, optimizer_or_rate,
-                  findings):
+                  counts_of_runs, findings):
         check()
     registered_claims.check(sys.modules[__name__])
     if failed:

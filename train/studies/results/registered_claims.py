@@ -152,6 +152,9 @@ def conditions(studies):
         studies.checks.says(studies.checks.STUDIES, re.sub(" +", " ", "| " + " | ".join(cells) + " |"))
     fixed = [studies.interval("conditions", f"baseline-fixed-position-{place}", "alpha_fixed_over_even") for place in (2, 3)]
     studies.checks.says(studies.checks.FINDINGS, f"it has {fixed[0]} and {fixed[1]} times even attention")
+    text = [a - b for a, b in zip(studies.values("conditions", "baseline-data-fraction-0.02", "excess_1"),
+                                  studies.values("conditions", "baseline", "excess_1"))]
+    studies.checks.says(studies.checks.STUDIES, f"not told from all of the text ({studies.checks.interval(text, 2)}, *underpowered*)")
     batch = [a - b for a, b in zip(studies.values("conditions", "baseline-batch-32", "excess_1"), studies.values("conditions", "baseline", "excess_1"))]
     studies.checks.says(studies.checks.STUDIES, f"*underpowered*: {studies.checks.interval(batch, 2)}")
 
@@ -210,6 +213,17 @@ def sentences(studies):
     says(page, f"{studies.interval('atlas', 'op_clipped', 'alpha_1_over_even')} times even attention, Sink_1 {studies.interval('atlas', 'op_clipped', 'sink_1', 1)} %")
     total = [mean("atlas", name, "total") - mean("atlas", "baseline", "total") for name in ("op_sink_logit", "op_softmax1", "bias_kv", "bias_k", "bias_sinktoken")]
     says(page, f"the outlets have {-max(total):.2f} to {-min(total[:4]):.2f} less (a sink token {-total[4]:.2f})")
+    excess = mean("atlas", "baseline", "excess_1")
+    lowest = {}
+    for name in ("op_sink_logit", "op_softmax1", "bias_kv", "bias_k", "bias_sinktoken"):
+        less = [a - b for a, b in zip(studies.values("atlas", name, "total"), studies.values("atlas", "baseline", "total"))]
+        lowest[name] = (checks.half_width(less) - statistics.mean(less)) / excess
+    token = lowest.pop("bias_sinktoken")
+    says(page, f"excess is {excess:.2f}, so the budget may be the same or, by the ends of the intervals, up to {100 * max(lowest.values()):.0f} % smaller "
+         f"(a sink token {100 * token:.0f} %)")
+    raw = {f"{mean('atlas', name, 'sink_1_raw'):.1f}" for name in ("op_sigmoid_none", "op_elu_none")}
+    says(page, f"raw, sigmoid and elu + 1 have Sink_1 {raw.pop()} %")
+    checks.holds("sigmoid and elu + 1 have the same raw Sink_1", not raw)
     outlets = ("bias_sinktoken", "bias_kv", "bias_k", "op_softmax1", "op_sink_logit")
     natural = [mean("natural_outlets", name, "sink_star") for name in outlets]
     even = [mean("natural_outlets", name, "alpha_star_over_even") for name in outlets]
@@ -226,10 +240,20 @@ def sentences(studies):
     groups = [mean("decay_groups", f"baseline-decay-{name}", "alpha_1_over_even") for name in ("qk", "vo", "ffn", "embeddings", "gains")]
     for value, name in zip(groups, ("queries and keys", "values and outputs", "feed-forward", "embeddings", "gains")):
         says(page, f"{value:.2f} ({name})")
+    ffn = [a - b for a, b in zip(studies.values("decay_groups", "baseline-decay-ffn", "excess_1"),
+                                 studies.values("decay_groups", "baseline-weight-decay-0", "excess_1"))]
+    sinks = [f"{mean('decay_groups', name, 'sink_1'):.1f}" for name in ("baseline-decay-ffn", "baseline-weight-decay-0")]
+    says(page, f"{checks.interval(ffn, 2)} more than without decay, within the smallest effect, Sink_1 {sinks[0]} % for {sinks[1]}")
+    without = mean("decay_groups", "baseline-weight-decay-0", "alpha_1_over_even")
+    says(page, f"small sink ({without:.2f} times even attention, Sink_1 {sinks[1]} %)")
     says(page, f"{studies.interval('decay_groups', 'baseline-decay-matrices', 'alpha_1_over_even')}, everything {softmax[0]}")
     large = studies.group("larger", "baseline")["11"]
     says(page, f"Softmax has {float(large['alpha_1_over_even']):.2f} times\neven attention, where the small model has {softmax[0]}")
     says(page, f"{float(studies.group('larger', 'gate_head')['11']['alpha_1_over_even']):.2f} times even attention with a gate")
+    even = [sum(1 / i for i in range(1, T + 1)) / T for T in (128, 64)]
+    says(page, f"of 128 tokens even attention is {even[0]:.3f}, of 64 it is {even[1]:.3f}, and alpha_1 itself is {float(large['alpha_1']):.3f} "
+         f"and {mean('atlas', 'baseline', 'alpha_1'):.3f}")
+    says(findings, f"Sink_1 {float(studies.group('larger', 'gate_head')['11']['sink_1']):.1f} % is left")
     mean_and_one = softmax[1].split(" ")[0], f"{float(large['sink_1']):.1f} %"
     says(checks.FRONT, f"has Sink_1 {mean_and_one[0]} %, one of 12 M {mean_and_one[1]}")
     says(findings, f"Softmax has Sink_1 {softmax[1]} %,\nand {mean_and_one[1]} in one run of 12 M")
@@ -247,6 +271,9 @@ def check(checks):
     studies = Studies(checks)
     with open(checks.ROOT / "train/studies/preregistration.toml", "rb") as file:
         registered = tomllib.load(file)
+    claimed = {run for claim in registered["claim"] if claim["study"] == "optimizer_or_rate" for run in claim["run"]} | {"baseline"}
+    others = {row["group"] for row in checks.table("optimizer_or_rate")} - claimed
+    checks.says(checks.STUDIES, f"The other {['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven'][len(others)]} groups were not registered")
     rows = [line.strip("|").split("|") for line in (checks.RESULTS / "verdicts.md").read_text().split("## ")[0].splitlines() if line.startswith("| ")]
     written = [[cell.strip() for cell in row] for row in rows][1:]
     again = verdicts(studies, registered)
