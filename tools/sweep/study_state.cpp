@@ -30,6 +30,18 @@ const std::set<std::string>& ignored_settings() {
   return flags;
 }
 
+// Whether a row has what training measured at its end, not a later measurement of another input or length, with another
+// precision, or of other sequences. Training measures fewer than eval-sequences only where the data has no more, and
+// has taken time.
+bool is_of_training(const report::Run& row, const RunConfig& config) {
+  if (!row.evaluation) return true;
+  const bool all_sequences = row.sequences == 0 || row.sequences == config.eval_sequences ||
+                             (row.sequences < config.eval_sequences && row.seconds > 0);
+  return (row.evaluation->input.empty() || row.evaluation->input == "text") && all_sequences &&
+         (row.context == 0 || row.context == config.context) &&
+         (row.precision.empty() || row.precision == config.precision);
+}
+
 EarlierRun earlier_run(report::Run run, const std::string& file) {
   EarlierRun earlier{std::move(run), file};
   const report::Run& row = earlier.run;
@@ -38,6 +50,7 @@ EarlierRun earlier_run(report::Run run, const std::string& file) {
     if (is_saved(setting)) setting.set(earlier.config, row.settings.at(setting.flag), file);
   earlier.config.ablation = row.ablation;
   earlier.config.policies = row.policies;
+  earlier.is_of_training = is_of_training(row, earlier.config);
   if (row.finished && row.step == row.steps)
     earlier.status = RunStatus::complete;
   else if (!row.failure.empty())
@@ -133,7 +146,8 @@ const EarlierRun* EarlierRuns::find(const RunConfig& wanted, const std::function
   const EarlierRun* found = nullptr;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const EarlierRun& row = rows_[i];
-    if (row.status == RunStatus::begun || !differing_settings(row.config, wanted).empty()) continue;
+    if (row.status == RunStatus::begun || !row.is_of_training || !differing_settings(row.config, wanted).empty())
+      continue;
     const std::string& data = row.run.data_sha256;
     if (!data.empty() && data != data_checksum()) continue;
     matched_[i] = true;
@@ -155,7 +169,7 @@ std::vector<std::string> EarlierRuns::notes() const {
     const std::string of = " of " + std::to_string(all) + " rows ";
     std::string line = printable(file) + ": " + std::to_string(matched) + of + "are runs of this study";
     if (all > matched + begun)
-      line += "; " + std::to_string(all - matched - begun) + of + "are of other settings or data";
+      line += "; " + std::to_string(all - matched - begun) + of + "are of other settings, data or input";
     if (begun > 0) line += "; " + std::to_string(begun) + of + "never finished";
     lines.push_back(line);
   }

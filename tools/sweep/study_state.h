@@ -40,6 +40,7 @@ struct EarlierRun {
   std::string file;
   RunStatus status = RunStatus::begun;  // complete, failed, or begun, which is not used
   RunConfig config = {};                // undefined if only begun
+  bool is_of_training = true;           // false: measured on another input, context, precision or number of sequences
 };
 
 class EarlierRuns {
@@ -48,12 +49,12 @@ class EarlierRuns {
   // Throws Error (Exit::bad_input) with file, line and column for what is not a row of such a file.
   explicit EarlierRuns(const std::vector<std::string>& files);
 
-  // The row with the settings of `wanted` (differing_settings) and, if the row has a checksum, its data: the first
-  // complete row, else the first failed one; null if there is none.
+  // The row with the settings of `wanted` (differing_settings), what training measured at its end and, if the row has a
+  // checksum, its data: the first complete row, else the first failed one; null if there is none.
   const EarlierRun* find(const RunConfig& wanted, const std::function<std::string()>& data_checksum);
 
   // One line per file, valid after find() was called for all runs of the study: "F: 17 of 30 rows are runs of this
-  // study; 12 of 30 rows are of other settings or data; 1 of 30 rows never finished".
+  // study; 12 of 30 rows are of other settings, data or input; 1 of 30 rows never finished".
   std::vector<std::string> notes() const;
 
  private:

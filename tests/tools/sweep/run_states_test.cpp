@@ -45,10 +45,25 @@ TEST_CASE("earlier runs: settings and data decide; complete ones go before faile
   CHECK(name(1) == "a");
   CHECK(name(2) == "i");  // of another number of threads
   for (std::uint64_t seed : {3, 4, 5, 9}) CHECK(name(seed) == "");
-  CHECK(runs.notes() == std::vector<std::string>{place / "a.csv" + ": 2 of 8 rows are runs of this study; 3 of 8 rows "
-                                                                   "are of other settings or data; 3 of 8 rows never "
-                                                                   "finished",
-                                                 place / "b.csv" + ": 1 of 1 rows are runs of this study"});
+  CHECK(runs.notes() ==
+        std::vector<std::string>{place / "a.csv" + ": 2 of 8 rows are runs of this study; 3 of 8 rows "
+                                                   "are of other settings, data or input; 3 of 8 rows never "
+                                                   "finished",
+                                 place / "b.csv" + ": 1 of 1 rows are runs of this study"});
+  // What eval_<ablation> sink measured of a run is not what its training measured.
+  const std::string columns =
+                        "run,task,ablation,finished,measured_step,steps,step,seed,val_loss,sink_1,sink_1_raw,heads,"
+                        "input,measured_context,measured_sequences,measured_precision,seconds\n",
+                    row = ",text,baseline,true,9,9,9,1,2,50,40,8,";
+  const auto taken = [&](const std::string& measured) {
+    write_bytes(place / "c.csv", columns + "m" + row + measured + "\n");
+    return EarlierRuns({place / "c.csv"}).find(wanted(1), [] { return std::string(); }) != nullptr;
+  };
+  CHECK(taken("text,64,100,f32,0"));
+  CHECK(taken("text,64,60,f32,5"));  // all that the data has
+  for (const char* measured :
+       {"random,64,100,f32,5", "text,32,100,f32,5", "text,64,7,f32,0", "text,64,200,f32,5", "text,64,100,f64,5"})
+    CHECK_FALSE_MESSAGE(taken(measured), measured);
   EarlierRun complete{{}, "", RunStatus::complete}, failed{{}, "", RunStatus::failed};
   for (bool retry : {false, true}) {
     CHECK_FALSE(replaces_run(complete, RunStatus::complete, retry));

@@ -186,8 +186,8 @@ TEST_CASE("sweep: rows of an earlier table count as runs, whose folders are lost
   std::filesystem::remove_all(out);
   Subprocess half(place, words_of(place.command("--earlier " + place / "more.csv" + " --earlier " + earlier)));
   REQUIRE_MESSAGE(half.wait() == 0, half.err());
-  CHECK(
-      contains(half.err(), "more.csv: 1 of 2 rows are runs of this study; 1 of 2 rows are of other settings or data"));
+  CHECK(contains(half.err(),
+                 "more.csv: 1 of 2 rows are runs of this study; 1 of 2 rows are of other settings, data or input"));
   CHECK(contains(half.err(), "4 runs, 2 to do"));
   CHECK(contains(half.out(), "1 of 2 runs from " + place / "more.csv"));
   CHECK(contains(half.out(), "1 of 2 runs from " + earlier));
