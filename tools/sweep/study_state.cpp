@@ -30,6 +30,10 @@ const std::set<std::string>& ignored_settings() {
   return flags;
 }
 
+bool has_interventions(const report::Run& run) {
+  return run.evaluation && run.evaluation->scalar.contains("change_removed_1");
+}
+
 // Whether a row has what training measured at its end, not a later measurement of another input or length, with another
 // precision, or of other sequences. Training measures fewer than eval-sequences only where the data has no more, and
 // has taken time.
@@ -140,9 +144,11 @@ EarlierRuns::EarlierRuns(const std::vector<std::string>& files) : files_(files) 
     for (report::Run& run : report::read_results_csv(read_file("sweep", file), file))
       rows_.push_back(earlier_run(std::move(run), file));
   matched_.resize(rows_.size());
+  lacking_.resize(rows_.size());
 }
 
-const EarlierRun* EarlierRuns::find(const RunConfig& wanted, const std::function<std::string()>& data_checksum) {
+const EarlierRun* EarlierRuns::find(const RunConfig& wanted, const std::function<std::string()>& data_checksum,
+                                    bool interventions) {
   const EarlierRun* found = nullptr;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const EarlierRun& row = rows_[i];
@@ -150,6 +156,10 @@ const EarlierRun* EarlierRuns::find(const RunConfig& wanted, const std::function
       continue;
     const std::string& data = row.run.data_sha256;
     if (!data.empty() && data != data_checksum()) continue;
+    if (interventions && row.status == RunStatus::complete && !has_interventions(row.run)) {
+      lacking_[i] = true;
+      continue;
+    }
     matched_[i] = true;
     if (!found || (found->status == RunStatus::failed && row.status == RunStatus::complete)) found = &row;
   }
@@ -159,17 +169,19 @@ const EarlierRun* EarlierRuns::find(const RunConfig& wanted, const std::function
 std::vector<std::string> EarlierRuns::notes() const {
   std::vector<std::string> lines;
   for (const std::string& file : files_) {
-    std::size_t all = 0, matched = 0, begun = 0;
+    std::size_t all = 0, matched = 0, begun = 0, lacking = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (rows_[i].file != file) continue;
       ++all;
       matched += matched_[i];
       begun += rows_[i].status == RunStatus::begun;
+      lacking += lacking_[i];
     }
     const std::string of = " of " + std::to_string(all) + " rows ";
     std::string line = printable(file) + ": " + std::to_string(matched) + of + "are runs of this study";
-    if (all > matched + begun)
-      line += "; " + std::to_string(all - matched - begun) + of + "are of other settings, data or input";
+    if (all > matched + begun + lacking)
+      line += "; " + std::to_string(all - matched - begun - lacking) + of + "are of other settings, data or input";
+    if (lacking > 0) line += "; " + std::to_string(lacking) + of + "lack the interventions that the study measures";
     if (begun > 0) line += "; " + std::to_string(begun) + of + "never finished";
     lines.push_back(line);
   }
@@ -192,7 +204,7 @@ void read_states(StudyState& state, std::optional<std::size_t> job) {
     const FoundRun& found = state.found[i] = found_run(config, checksum);
     // A sweep that was killed may not have flushed the last name in this folder.
     if (found.status == RunStatus::complete) sync_folder(config.run + "/config.toml");
-    const EarlierRun* earlier = state.earlier_runs.find(config, checksum);
+    const EarlierRun* earlier = state.earlier_runs.find(config, checksum, state.study.interventions);
     if (earlier && replaces_run(*earlier, found.status, state.retry)) {
       state.earlier[i] = earlier;
       continue;
@@ -213,8 +225,7 @@ bool is_complete(const StudyRun& run) { return found_run(run.config).status == R
 
 bool lacks_interventions(const StudyState& state, std::size_t run) {
   if (!state.study.interventions || state.earlier[run] || !is_complete(state.runs[run])) return false;
-  const report::Run read = report::read_run_folder(state.name(run));
-  return !read.evaluation || !read.evaluation->scalar.contains("change_removed_1");
+  return !has_interventions(report::read_run_folder(state.name(run)));
 }
 
 bool keeps_optimizer_state(const StudyState& state, std::size_t run) {

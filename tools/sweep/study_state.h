@@ -50,8 +50,10 @@ class EarlierRuns {
   explicit EarlierRuns(const std::vector<std::string>& files);
 
   // The row with the settings of `wanted` (differing_settings), what training measured at its end and, if the row has a
-  // checksum, its data: the first complete row, else the first failed one; null if there is none.
-  const EarlierRun* find(const RunConfig& wanted, const std::function<std::string()>& data_checksum);
+  // checksum, its data: the first complete row, else the first failed one; null if there is none. With `interventions`
+  // a complete row without their effects is none.
+  const EarlierRun* find(const RunConfig& wanted, const std::function<std::string()>& data_checksum,
+                         bool interventions = false);
 
   // One line per file, valid after find() was called for all runs of the study: "F: 17 of 30 rows are runs of this
   // study; 12 of 30 rows are of other settings, data or input; 1 of 30 rows never finished".
@@ -61,6 +63,7 @@ class EarlierRuns {
   std::vector<std::string> files_;
   std::vector<EarlierRun> rows_;
   std::vector<bool> matched_;  // rows_ with the settings of a run of the study
+  std::vector<bool> lacking_;  // rows_ with these settings that lack interventions
 };
 
 // Whether a row replaces a run whose folder has this status. It never replaces a complete run. A failed row replaces

@@ -64,6 +64,19 @@ TEST_CASE("earlier runs: settings and data decide; complete ones go before faile
   for (const char* measured :
        {"random,64,100,f32,5", "text,32,100,f32,5", "text,64,7,f32,0", "text,64,200,f32,5", "text,64,100,f64,5"})
     CHECK_FALSE_MESSAGE(taken(measured), measured);
+  // A study with interventions takes rows that have them.
+  write_bytes(place / "d.csv",
+              "run,task,ablation,finished,measured_step,steps,step,seed,val_loss,sink_1,sink_1_raw,heads,"
+              "change_removed_1\n"
+              "without" +
+                  row + "\nwith" + row + "0.1\n");
+  EarlierRuns both({place / "d.csv"});
+  CHECK(both.find(
+                wanted(1), [] { return std::string(); }, true)
+            ->run.name == "with");
+  CHECK(both.notes().front() == place / "d.csv" +
+                                    ": 1 of 2 rows are runs of this study; 1 of 2 rows lack the "
+                                    "interventions that the study measures");
   EarlierRun complete{{}, "", RunStatus::complete}, failed{{}, "", RunStatus::failed};
   for (bool retry : {false, true}) {
     CHECK_FALSE(replaces_run(complete, RunStatus::complete, retry));
