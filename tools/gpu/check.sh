@@ -37,12 +37,13 @@ alone='study|530|
 ranks|530|
 sanitizer|530|'
 percent=${SINK_CHECK_PERCENT:-100}
+say() { echo "check: $*"; }
+die() { echo "check: error: $*" >&2; exit 2; }
+[[ $percent =~ ^[1-9][0-9]{0,4}$ ]] || die "SINK_CHECK_PERCENT is expected to be a whole number, got '$percent'"
 seconds_of() { printf '%s\n%s\n' "$plan" "$alone" | awk -F'|' -v part="$1" -v percent="$percent" \
   '$1 == part {print int($2 * percent / 100 + 0.5)}'; }
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-say() { echo "check: $*"; }
-die() { echo "check: error: $*" >&2; exit 2; }
 
 print_plan() {  # print_plan PART...
   local begin=0 part seconds what
@@ -57,13 +58,15 @@ print_plan() {  # print_plan PART...
 
 from=""
 if [ "${1:-}" = --from ]; then
-  from=${2:?check.sh: --from needs a folder}
+  from=${2:-}
+  [ -n "$from" ] || die "--from needs a folder"
   shift 2
 fi
 chosen="$first $second $third"
 case ${1:-} in
   "") ;;
   --plan) print_plan $chosen; exit 0 ;;
+  -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 0 ;;
   first | second | third) [ $# -eq 1 ] || die "$1 takes no arguments"; chosen=${!1}; shift ;;
   *)
     [ -n "$(seconds_of "$1")" ] || die "unknown part '$1' (expected first, second, third, --plan or one of: $first $second $third study ranks sanitizer)"
@@ -94,11 +97,12 @@ fi
 from=${from:-build/cuda}
 [ -d "$from" ] || die "no folder $from: build it (cmake --preset cuda), or make a pack (tools/gpu/pack.sh)"
 from=$(cd "$from" && pwd)
+[ -x "$from/selftest" ] || die "no program selftest in $from, which every part needs: build it (cmake --build --preset cuda), or make a pack (tools/gpu/pack.sh)"
 # The sources of kernels.so: of the checkout that this is called in, where a fix may be, else the packed ones.
 source=$from/source
 [ ! -f tools/gpu/kernels/build.sh ] || source=$PWD
 text=$from/text
-[ -d "$text" ] || text=$from/../gpu/text_tokens
+[ -d "$text" ] || text=$(ls -td "$from"/../gpu/text_tokens_*/ 2>/dev/null | head -n 1)  # the latest that pack.sh has made
 peer=$from/torch_baseline.py
 [ -f "$peer" ] || peer=$here/../../../shared/peers/torch_baseline.py
 out=${OUT:-runs/gpu}
@@ -262,7 +266,7 @@ part_kernels() {
   profiler=$(command -v ncu || ls /usr/local/cuda/bin/ncu 2>/dev/null)
   if [ -z "$profiler" ]; then say "no ncu here: no profile"; return 0; fi
   say "the times that follow are under the profiler and mean nothing"
-  attempt "a profile of six kernels" 60 "$profiler" --clock-control none --set detailed --csv --page raw -k regex:attention_tiles \
+  attempt "a profile of six kernels" 60 "$profiler" --clock-control none --set detailed --csv --page raw -k 'regex:attention_(tiles|hopper)' \
     --launch-skip 6 --launch-count 6 --log-file "$folder/profile.csv" \
     python3 -B "$source/tools/gpu/kernels/kernel_times.py" --library "$library" --operations Softmax --rounds 1 --no-peers \
     --shapes 16x8x2048x96,8x16x2048x128 --seconds 0.1
@@ -337,7 +341,7 @@ part_bench() {
 part_sink() {
   local runs batch=${SINK_CHECK_BATCH:-8} passes=${SINK_CHECK_PASSES:-5} steps=20000 flags ablation programs=() n=0 code limit
   need train_baseline || return 1
-  [ -s "$text/tokens.h5" ] || { fail_part "no tokens of a text in $text; tools/gpu/pack.sh makes them"; return 1; }
+  [ -s "$text/tokens.h5" ] || { fail_part "no tokens of a text in ${text:-$from/text or build/gpu}; tools/gpu/pack.sh makes them"; return 1; }
   [ ! -f "$text/TRAIN_TOKENS" ] || steps=$(($(cat "$text/TRAIN_TOKENS") * passes / (batch * 2048)))
   flags=(--layers 10 --heads 8 --d-model 768 --feed-forward 1536 --context 2048 --batch "$batch" --precision bf16
     --learning-rate 0.001 --warmup 100 --steps "$steps" --eval-every 400 --eval-sequences 16 --checkpoint-every 1000000)

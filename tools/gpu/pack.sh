@@ -15,18 +15,31 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 emulated=0 arch=90 limit_mib="" studies="" corpus=../shared/data/text/mix150_train.txt.xz pack=build/gpu_pack
+die() { echo "pack.sh: error: $*" >&2; exit 2; }
 while [ $# -gt 0 ]; do
   case $1 in
-    --arch) arch=${2:?pack.sh: --arch needs a value}; shift ;;
-    --text) corpus=${2:?pack.sh: --text needs a file}; shift ;;
-    --mib) limit_mib=${2:?pack.sh: --mib needs a value}; shift ;;
-    --studies) studies=${2:?pack.sh: --studies needs a folder}; shift ;;
+    --arch | --text | --mib | --studies) [ -n "${2:-}" ] || die "$1 needs a value" ;;&
+    --arch) arch=$2; shift ;;
+    --text)
+      [ -f "$2" ] || die "--text: there is no file $2 (relative paths begin at $PWD)"
+      corpus=$2
+      shift
+      ;;
+    --mib)
+      [[ $2 =~ ^[1-9][0-9]{0,5}$ ]] || die "--mib is expected to be a whole number of MiB, got '$2'"
+      limit_mib=$2
+      shift
+      ;;
+    --studies) studies=$2; shift ;;
     --emulated) emulated=1 ;;
-    -*) echo "pack.sh: error: unknown flag $1" >&2; exit 2 ;;
+    -h | --help) sed -n '2,/^set /s/^# \{0,1\}//p' tools/gpu/pack.sh; exit 0 ;;
+    -*) die "unknown flag $1 (--help lists them)" ;;
     *) pack=$1 ;;
   esac
   shift
 done
+command -v xz >/dev/null || die "there is no xz here, which packs (package xz-utils)"
+[ ! -f "$corpus" ] || xz --list "$corpus" >/dev/null 2>&1 || die "$corpus is no .xz file"
 [ -n "$limit_mib" ] || limit_mib=$([ -n "$studies" ] && echo 44 || echo 30)
 build=build/gpu
 programs=({train,eval}_{baseline,op_sigmoid_none,bias_k} bench_step selftest)
@@ -34,7 +47,7 @@ tests=(device_tests)  # one program
 # Those of the device's tests, and one more to time.
 ablations="baseline;bias_k;bias_kv;bias_sinktoken;gate_head;kern_mlp_none;norm_layer;norm_post;op_clipped;op_relu;op_sigmoid_none;pos_alibi;pos_learnable;pos_t5"
 if [ -n "$studies" ]; then
-  [ -f "$studies/tokens.h5" ] || { echo "pack.sh: error: no $studies/tokens.h5; \`prepare\` makes it" >&2; exit 2; }
+  [ -f "$studies/tokens.h5" ] || die "no $studies/tokens.h5; \`prepare\` makes it"
   programs=(sweep selftest) tests=() ablations=all
 fi
 step() { echo "pack: $1, at $SECONDS s"; }
@@ -115,7 +128,7 @@ text_bytes=$(xz --robot --list "$corpus" | awk '$1 == "totals" {print $5}')
 percent=$(((((limit_mib << 20) - used) * 95 / 100) * 390 / text_bytes))
 [ "$percent" -le 100 ] || percent=100
 [ "$percent" -ge 1 ] || { echo "pack: error: the programs leave no room for text" >&2; exit 1; }
-tokens=$build/text_tokens_$percent
+tokens=$build/text_tokens_$(cksum <"$corpus" | cut -d' ' -f1)_$percent  # of this text: others may have the same percentage
 if [ ! -s "$tokens/tokens.h5" ]; then
   # A document is taken if the share of the bytes so far allows it.
   xz -dc "$corpus" | awk -v share="$percent" 'BEGIN {RS = "<\\|endoftext\\|>\n"; ORS = "<|endoftext|>\n"}
