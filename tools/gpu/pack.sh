@@ -98,7 +98,7 @@ done | sort -u | while read -r name path; do
 done
 {
   "$content/${programs[0]}" --version | grep commit
-  [ "$emulated" -eq 1 ] || "$(sed -n 's/^NVCC:FILEPATH=//p' "$build/CMakeCache.txt")" --version | grep release
+  [ "$emulated" -eq 1 ] || "$(sed -n 's/^set(CMAKE_CUDA_COMPILER "\(.*\)")/\1/p' "$build"/CMakeFiles/*/CMakeCUDACompiler.cmake)" --version | grep release
   date -u +'packed: %F %T UTC'
 } >"$content/PACK"
 # compress FOLDER FILE: SINK_PACK_XZ=-0 is fast and large, for a rehearsal.

@@ -13,8 +13,12 @@ Encode encode() {
   static const Encode found = [] {
     void* function = nullptr;
     cudaDriverEntryPointQueryResult result{};
+#if CUDART_VERSION >= 12050
     cudaError_t error =
         cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result);
+#else
+    cudaError_t error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &result);
+#endif
     SINK_CHECK(error == cudaSuccess && result == cudaDriverEntryPointSuccess && function, "cuda",
                "the driver has no cuTensorMapEncodeTiled: it must be for CUDA 12.0 or later", Exit::device);
     return reinterpret_cast<Encode>(function);
