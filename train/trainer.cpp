@@ -257,8 +257,9 @@ int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
     std::fputs(text_of_rank_plan(config, ablation, vocabulary, ranks).c_str(), stdout);
     return 0;
   }
+  std::unique_ptr<Links> links = config.dry_run ? nullptr : begin_mpi(config);
   settle_process(config);
-  const std::unique_ptr<Communicator> ranks = config.dry_run ? make_single_process() : join_ranks(config, ablation);
+  const std::unique_ptr<Communicator> ranks = join_ranks(config, ablation, std::move(links));
   TrainingRun run = made_run(config, ablation, *ranks);
   int code = 0;
   try {

@@ -32,10 +32,11 @@ int number(const Variable& variable, const char* name, int least, int most) {
 struct Names {
   const char *launcher, *rank, *size, *local_rank;
 };
+constexpr const char* kSlurmLocalRank = "SLURM_LOCALID";  // srun --mpi=pmi2 sets it, with PMI's rank and size
 constexpr Names kLaunchers[] = {
     {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
     {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
-    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", kSlurmLocalRank},
 };
 
 // The script of a Slurm job has SLURM_NTASKS, too, and is no rank of it: only srun sets SLURM_STEP_ID.
@@ -46,6 +47,10 @@ bool is_started_by(const Names& names, const Variable& variable) {
 
 const char* environment(const char* name) { return std::getenv(name); }
 
+int first_local_rank() {
+  return has(environment, kFirstLocalRank) ? number(environment, kFirstLocalRank, 0, 1 << 16) : 0;
+}
+
 }  // namespace
 
 LaunchedProcess launched_process(const Variable& variable) {
@@ -54,7 +59,8 @@ LaunchedProcess launched_process(const Variable& variable) {
     if (!is_started_by(names, variable)) continue;
     process.size = number(variable, names.size, 1, 1 << 16);
     process.rank = number(variable, names.rank, 0, process.size - 1);
-    if (has(variable, names.local_rank)) process.local_rank = number(variable, names.local_rank, 0, 1 << 16);
+    const char* local_rank = has(variable, names.local_rank) ? names.local_rank : kSlurmLocalRank;
+    if (has(variable, local_rank)) process.local_rank = number(variable, local_rank, 0, 1 << 16);
     if (process.size > 1) process.launcher = names.launcher;
     break;
   }
@@ -76,11 +82,10 @@ int become_single_process() {
 }
 
 int& local_rank() {
-  static int rank = [] {
-    const int first = has(environment, kFirstLocalRank) ? number(environment, kFirstLocalRank, 0, 1 << 16) : 0;
-    return first + launched_process().local_rank;
-  }();
+  static int rank = first_local_rank() + launched_process().local_rank;
   return rank;
 }
+
+void use_local_rank(int of_mpi) { local_rank() = first_local_rank() + of_mpi; }
 
 }  // namespace sink

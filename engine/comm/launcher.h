@@ -26,8 +26,11 @@ LaunchedProcess launched_process();
 // of processes that the launcher started. For programs that distribute jobs. local_rank() is kept.
 int become_single_process();
 
-// Selects the GPU of this process: the launcher's local rank, replaced by MPI's at MPI_Init.
+// Selects the GPU of this process when the device is first used: the launcher's local rank, or MPI's, if
+// use_local_rank() came before.
 int& local_rank();
+// After MPI_Init. Not all launchers tell a process its local rank, and MPI knows it always.
+void use_local_rank(int of_mpi);
 // Environment variable for ranks that this process starts: the local rank of the first one.
 inline constexpr const char* kFirstLocalRank = "SINKLAB_FIRST_LOCAL_RANK";
 

@@ -66,7 +66,7 @@ std::unique_ptr<Links> links_of(const RunConfig& config, const LaunchedProcess& 
          launched.launcher + " has started " + std::to_string(launched.size) + " processes, of which MPI finds " +
              std::to_string(links->size()) + ": start them by the mpirun of this MPI, or by srun --mpi=pmix",
          Exit::usage);
-  local_rank() = links->local_rank();
+  use_local_rank(links->local_rank());
   return links;
 }
 
@@ -74,16 +74,21 @@ std::unique_ptr<Links> links_of(const RunConfig& config, const LaunchedProcess& 
 
 bool starts_ranks(const RunConfig& config) { return config.nproc > 1 && launched_process().size == 1; }
 
-std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation& ablation) {
+std::unique_ptr<Links> begin_mpi(const RunConfig& config) {
   const LaunchedProcess launched = launched_process();
   if (config.nproc > 0 && launched.size > 1 && launched.size != config.nproc)
     fail("ranks",
          "--nproc " + std::to_string(config.nproc) + " asks for ranks that are started here, but " + launched.launcher +
              " has started " + std::to_string(launched.size),
          Exit::usage);
-  if (launched.size == 1) return make_single_process();
+  if (launched.size == 1) return nullptr;
   require_ranks_divide(config, launched.size);
-  std::unique_ptr<Links> made = links_of(config, launched);
+  return links_of(config, launched);
+}
+
+std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation& ablation,
+                                         std::unique_ptr<Links> made) {
+  if (!made) return make_single_process();
   Links& links = *made;
   auto host = std::make_unique<HostCommunicator>(std::move(made));
   require_alike(*host, settings_of(config, ablation));

@@ -4,14 +4,20 @@
 #include <memory>
 
 #include "engine/comm/communicator.h"
+#include "engine/comm/links.h"
 #include "train/run_config.h"
 
 namespace sink {
 
-// Begins MPI in a process that a launcher has started as one of several (engine/comm/launcher.h), and NCCL on GPUs.
-// Throws Error: Exit::device without MPI or NCCL or where a rank does not answer in --comm-timeout seconds, Exit::usage
-// where --nproc is another number, or the ranks have other settings or another program.
-std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation& ablation);
+// Begins MPI in a process that a launcher has started as one of several (engine/comm/launcher.h); null in a single
+// process. Comes before anything that uses the device, as MPI's local rank selects the GPU. Throws Error: Exit::device
+// without MPI, Exit::usage where --nproc is another number.
+std::unique_ptr<Links> begin_mpi(const RunConfig& config);
+
+// The ranks at those links, with NCCL on GPUs. Throws Error: Exit::device without NCCL or where a rank does not answer
+// in --comm-timeout seconds, Exit::usage where the ranks have other settings or another program.
+std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation& ablation,
+                                         std::unique_ptr<Links> links);
 
 // Whether --nproc asks this process to start the ranks.
 bool starts_ranks(const RunConfig& config);

@@ -55,6 +55,21 @@ TEST_CASE("mpirun and srun say which process of how many this is") {
   CHECK(process.launcher == "srun");
 }
 
+TEST_CASE("srun --mpi=pmi2 tells the rank by PMI's variables and the local rank by its own") {
+  const LaunchedProcess process = process_in({{"PMI_RANK", "5"},
+                                              {"PMI_SIZE", "8"},
+                                              {"SLURM_PROCID", "5"},
+                                              {"SLURM_NTASKS", "8"},
+                                              {"SLURM_LOCALID", "1"},
+                                              {"SLURM_STEP_ID", "0"}});
+  CHECK(process.rank == 5);
+  CHECK(process.size == 8);
+  CHECK(process.local_rank == 1);
+  CHECK(
+      process_in({{"PMI_RANK", "5"}, {"PMI_SIZE", "8"}, {"MPI_LOCALRANKID", "2"}, {"SLURM_LOCALID", "0"}}).local_rank ==
+      2);
+}
+
 TEST_CASE("a program whose processes share out jobs is no rank of its launcher, and keeps to its GPU") {
   ::setenv("OMPI_COMM_WORLD_RANK", "5", 1);
   ::setenv("OMPI_COMM_WORLD_SIZE", "8", 1);
@@ -66,6 +81,15 @@ TEST_CASE("a program whose processes share out jobs is no rank of its launcher, 
   CHECK(local_rank() == 1);
   CHECK(std::getenv("SLURM_JOB_ID") == nullptr);  // an mpirun of its own would ask Slurm for hosts
   CHECK(become_single_process() == 1);
+  CHECK(local_rank() == 1);
+}
+
+TEST_CASE("MPI's local rank counts from the first local rank of this process's ranks") {
+  ::setenv(kFirstLocalRank, "4", 1);
+  use_local_rank(1);
+  CHECK(local_rank() == 5);
+  ::unsetenv(kFirstLocalRank);
+  use_local_rank(1);
   CHECK(local_rank() == 1);
 }
 
