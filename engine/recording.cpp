@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 #include <set>
-#include <string_view>
+#include <string>
 
 #include "engine/check.h"
 #include "engine/tensor.h"
@@ -86,8 +86,11 @@ const std::string& recording_refusal(Device device) {
 }
 
 bool memory_pools_allowed() {
-  const char* value = std::getenv("SINK_MEMORY_POOLS");
-  return !value || std::string_view(value) != "off";
+  const char* variable = std::getenv("SINK_MEMORY_POOLS");
+  const std::string value = variable ? variable : "on";
+  if (value != "on" && value != "off")
+    fail("recording", "SINK_MEMORY_POOLS is expected to be on or off, got \"" + value + "\"", Exit::usage);
+  return value == "on";
 }
 
 void note_allocated(const void* memory) {

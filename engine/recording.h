@@ -32,7 +32,7 @@ class Recording {
 const std::string& recording_refusal(Device device);
 
 // false if SINK_MEMORY_POOLS=off, which treats a device as one without memory pools: to test and to work around
-// drivers.
+// drivers. Throws Error (Exit::usage) if it is neither on nor off.
 bool memory_pools_allowed();
 
 // ---- Called by storage and tensors; without effect unless a recording is being made ----

@@ -40,14 +40,14 @@ constexpr unsigned blocks_for(std::int64_t count, std::int64_t each) {
 
 // Throws Error with Exit::device if this launch or an earlier call failed.
 void check_launch(const char* what);
+// For a kernel with more than 48 KB of shared memory per block. Throws Error with Exit::device if the GPU has less.
+void allow_shared_memory(const void* kernel, std::size_t bytes);
 cudaStream_t stream();
 
 // Launches kernel(arguments...) on the engine's stream. Asynchronous.
 template <class... Parameters, class... Arguments>
 void launch(const Grid& grid, void (*kernel)(Parameters...), Arguments&&... arguments) {
-  if (grid.shared_bytes > 48 << 10)
-    cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize,
-                         static_cast<int>(grid.shared_bytes));
+  if (grid.shared_bytes > 48 << 10) allow_shared_memory(reinterpret_cast<const void*>(kernel), grid.shared_bytes);
   kernel<<<grid.blocks, grid.threads, grid.shared_bytes, stream()>>>(Parameters(arguments)...);
   check_launch("launch");
 }

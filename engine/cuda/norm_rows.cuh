@@ -93,9 +93,10 @@ struct NormGrid {
   std::int64_t chunks;
 
   NormGrid(std::int64_t rows, std::int64_t C) {
-    SINK_CHECK(
-        C <= kMostColumns, "norm",
-        "on the CUDA device a row has at most " + std::to_string(kMostColumns) + " columns, got " + std::to_string(C));
+    SINK_CHECK(C <= kMostColumns, "norm",
+               "norms on the CUDA device: expected rows of at most " + std::to_string(kMostColumns) + " columns, got " +
+                   std::to_string(C) + "; a narrower model fits (--d-model), and --device cpu has no limit",
+               Exit::usage);
     unsigned warps = blocks_for(C, kThreadColumns * kWarp), together = warps < 8 ? 8 / warps : 1;
     constexpr std::int64_t kMostBlocks = 512;
     std::int64_t per_block = (rows + kMostBlocks - 1) / kMostBlocks;

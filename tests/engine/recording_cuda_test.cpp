@@ -110,4 +110,15 @@ TEST_CASE("recording: the device can record, and refuses without memory pools") 
           ::setenv("SINK_MEMORY_POOLS", "off", 1);
           return !memory_pools_allowed() ? 0 : 1;
         }) == 0);
+  for (const char* wrong : {"0", "OFF", ""})
+    CHECK(in_child([wrong] {
+            ::setenv("SINK_MEMORY_POOLS", wrong, 1);
+            try {
+              memory_pools_allowed();
+            } catch (const Error& error) {
+              std::fprintf(stderr, "%s\n", error.what());
+              return static_cast<int>(error.code);
+            }
+            return 0;
+          }) == static_cast<int>(Exit::usage));
 }

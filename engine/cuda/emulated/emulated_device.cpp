@@ -1,6 +1,5 @@
 // The emulated device as the engine sees a device: memory, copies, recordings.
-#include <cstdlib>
-
+#include "engine/cuda/chosen_capability.h"
 #include "engine/cuda/cuda_memory.h"
 #include "engine/cuda/emulated/launches.h"
 #include "engine/cuda/emulated/memory.h"
@@ -8,6 +7,7 @@
 namespace sink::cuda {
 
 const DeviceMemory& device_memory() {
+  compute_capability();  // refuses a wrong SINK_COMPUTE_CAPABILITY
   static const DeviceMemory emulated{emulated::allocate_device,
                                      emulated::free_device,
                                      emulated::copy_to_device,
@@ -25,8 +25,8 @@ const DeviceMemory& device_memory() {
 std::string description() { return "cuda (emulated)"; }
 
 int compute_capability() {
-  static const char* chosen = std::getenv("SINK_COMPUTE_CAPABILITY");
-  return chosen ? std::atoi(chosen) : 80;
+  static const int chosen = chosen_capability(80, 120);
+  return chosen;
 }
 
 }  // namespace sink::cuda

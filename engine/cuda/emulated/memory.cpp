@@ -209,8 +209,14 @@ void access_device(std::initializer_list<const void*> addresses, std::size_t byt
 std::recursive_mutex& device_mutex() { return memory().mutex; }
 
 std::size_t device_bytes() {
-  static const char* mib = std::getenv("SINK_DEVICE_MIB");
-  return mib ? static_cast<std::size_t>(std::strtod(mib, nullptr) * (1 << 20)) : 0;
+  const char* text = std::getenv("SINK_DEVICE_MIB");
+  if (!text) return 0;
+  char* end = nullptr;
+  const double mib = std::strtod(text, &end);
+  if (end == text || *end != '\0' || !(mib > 0 && mib < 0x1p40))
+    fail("emulated device", std::string("SINK_DEVICE_MIB is expected to be MiB above 0, got \"") + text + "\"",
+         Exit::usage);
+  return static_cast<std::size_t>(mib * (1 << 20));
 }
 
 void* allocate_device(std::size_t bytes) {

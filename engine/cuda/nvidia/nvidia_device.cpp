@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <string>
 
 #include "engine/comm/launcher.h"
+#include "engine/cuda/chosen_capability.h"
 #include "engine/cuda/cuda_memory.h"
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/nvidia/block_cache.h"
@@ -55,6 +55,7 @@ bool pool_works(int gpu, cudaMemPool_t& pool) {
 // The GPU of this process and its memory pool, after checks that it is usable: the first visible one
 // (CUDA_VISIBLE_DEVICES), or one per rank where several ranks of a host see the same GPUs.
 struct Gpu {
+  int index = 0;
   cudaDeviceProp properties;
   cudaMemPool_t pool = nullptr;
   bool has_pool = false;
@@ -66,7 +67,7 @@ struct Gpu {
     if (found == cudaErrorNoDevice || (found == cudaSuccess && count == 0))
       fail("cuda", std::string("there is no NVIDIA GPU that this process may use") + kWithoutGpu, Exit::device);
     nvidia::check(found, "cudaGetDeviceCount", __FILE__, __LINE__);
-    const int index = count > 1 ? local_rank() % count : 0;
+    index = count > 1 ? local_rank() % count : 0;
     SINK_CALL(cudaSetDevice(index));
     SINK_CALL(cudaGetDeviceProperties(&properties, index));
     cudaFuncAttributes attributes;
@@ -80,8 +81,9 @@ struct Gpu {
     std::string major = std::to_string(properties.major), minor = std::to_string(properties.minor);
     fail("cuda",
          "the GPU is a " + std::string(properties.name) + " of compute capability " + major + "." + minor +
-             ", which this build has no kernels for; -DCMAKE_CUDA_ARCHITECTURES=" + major + minor +
-             " makes them (at least 8.0)",
+             (properties.major < 8 ? "; kernels need 8.0 or later" + std::string(kWithoutGpu)
+                                   : ", which this build has no kernels for; -DCMAKE_CUDA_ARCHITECTURES=" + major +
+                                         minor + " makes them"),
          Exit::device);
   }
 };
@@ -171,7 +173,7 @@ void copy_out(void* host, const void* device, std::size_t bytes) {
 }  // namespace
 
 const DeviceMemory& device_memory() {
-  gpu();
+  compute_capability();  // after gpu(): refuses a wrong SINK_COMPUTE_CAPABILITY
   static const DeviceMemory memory{allocate,
                                    release,
                                    copy_in,
@@ -191,8 +193,9 @@ std::string description() {
 }
 
 int compute_capability() {
-  static const char* chosen = std::getenv("SINK_COMPUTE_CAPABILITY");  // an older one, to compare kernels
-  return chosen ? std::atoi(chosen) : gpu().properties.major * 10 + gpu().properties.minor;
+  static const int chosen_or_own = chosen_capability(gpu().properties.major * 10 + gpu().properties.minor,
+                                                     gpu().properties.major * 10 + gpu().properties.minor);
+  return chosen_or_own;
 }
 
 }  // namespace sink::cuda
@@ -203,7 +206,7 @@ void release_cached_memory() {
   SINK_CALL(cudaStreamSynchronize(cuda::stream()));
   if (!cuda::gpu().has_pool) return cuda::blocks().trim();
   SINK_CALL(cudaMemPoolTrimTo(cuda::gpu().pool, 0));
-  SINK_CALL(cudaDeviceGraphMemTrim(0));
+  SINK_CALL(cudaDeviceGraphMemTrim(cuda::gpu().index));
 }
 
 bool has_memory_pool() { return cuda::gpu().has_pool; }

@@ -44,9 +44,19 @@ struct Library {
   Library() {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // allows cudaMalloc while work is recorded
     SINK_CALL(cudaThreadExchangeStreamCaptureMode(&mode));
-    SINK_CALL(cublasLtCreate(&handle));
-    SINK_CALL(cudaMalloc(&workspace, kWorkspaceBytes));
+    cublasStatus_t created = cublasLtCreate(&handle);
+    cudaError_t allocated = created == CUBLAS_STATUS_SUCCESS ? allocate() : cudaSuccess;
+    if (allocated != cudaSuccess) cublasLtDestroy(handle);  // the next product tries again
     SINK_CALL(cudaThreadExchangeStreamCaptureMode(&mode));
+    nvidia::check(created, "cublasLtCreate", __FILE__, __LINE__);
+    nvidia::check(allocated, "cudaMalloc of the workspace of matrix products", __FILE__, __LINE__);
+  }
+
+ private:
+  // No call may wait for the GPU during a recording.
+  cudaError_t allocate() {
+    auto workspace_allocated = [&] { return cudaMalloc(&workspace, kWorkspaceBytes); };
+    return nvidia::is_recording() ? workspace_allocated() : nvidia::retry_without_cache(workspace_allocated);
   }
 };
 Library& library() {
@@ -197,6 +207,8 @@ void gemm(const Gemm& g) {
   std::lock_guard lock(library().mutex);
   const Plan& plan = plan_for(g);
   cublasStatus_t status = run(g, plan, plan.algorithm, g.c);
+  if (status == CUBLAS_STATUS_ALLOC_FAILED)
+    throw OutOfMemory("out of memory on the CUDA device for a product: " + str(g));
   SINK_CHECK(status == CUBLAS_STATUS_SUCCESS, "gemm",
              std::string("cublasLtMatmul: ") + cublasLtGetStatusString(status) + ": " + str(g), Exit::device);
 }

@@ -18,8 +18,9 @@ void* end_recording() {
   cudaGraph_t graph = nullptr;
   SINK_CALL(cudaStreamEndCapture(stream(), &graph));
   cudaGraphExec_t ready = nullptr;
-  SINK_CALL(cudaGraphInstantiate(&ready, graph, 0));
+  cudaError_t made = retry_without_cache([&] { return cudaGraphInstantiate(&ready, graph, 0); });
   SINK_CALL(cudaGraphDestroy(graph));
+  check(made, "cudaGraphInstantiate", __FILE__, __LINE__);
   release_cached_memory();  // that the same launches used before they were recorded
   return ready;
 }

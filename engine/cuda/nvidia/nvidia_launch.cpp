@@ -23,12 +23,18 @@ void use_stream(cudaStream_t stream) { other_stream = stream; }
 void check(cudaError_t result, const char* call, const char* file, int line) {
   if (result == cudaSuccess) return;
   cudaGetLastError();  // reported here, so reset it
-  refuse(call, file, line, std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")");
+  std::string why = std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")";
+  if (result == cudaErrorMemoryAllocation)
+    throw OutOfMemory("out of memory on the CUDA device: " + std::string(call) + ": " + why);
+  refuse(call, file, line, why);
 }
 
 void check(cublasStatus_t result, const char* call, const char* file, int line) {
   if (result == CUBLAS_STATUS_SUCCESS) return;
-  refuse(call, file, line, std::string(cublasLtGetStatusString(result)) + " (" + cublasLtGetStatusName(result) + ")");
+  std::string why = std::string(cublasLtGetStatusString(result)) + " (" + cublasLtGetStatusName(result) + ")";
+  if (result == CUBLAS_STATUS_ALLOC_FAILED)
+    throw OutOfMemory("out of memory on the CUDA device: " + std::string(call) + ": " + why);
+  refuse(call, file, line, why);
 }
 
 }  // namespace sink::nvidia
@@ -38,9 +44,23 @@ namespace sink::cuda {
 void check_launch(const char* what) {
   cudaError_t result = cudaGetLastError();
   if (result == cudaSuccess) return;
+  std::string why = std::string(what) + ": " + cudaGetErrorString(result) + " (" + cudaGetErrorName(result) + ")";
+  // A kernel's code is loaded at its first launch.
+  if (result == cudaErrorMemoryAllocation) throw OutOfMemory("out of memory on the CUDA device: " + why);
+  fail("cuda", why + ", of this kernel or one before it; with CUDA_LAUNCH_BLOCKING=1 it is this one", Exit::device);
+}
+
+void allow_shared_memory(const void* kernel, std::size_t bytes) {
+  cudaError_t result =
+      cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes));
+  if (result != cudaErrorInvalidValue) return SINK_CALL(result);
+  cudaGetLastError();
+  int device = 0, most = 0;
+  SINK_CALL(cudaGetDevice(&device));
+  SINK_CALL(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
   fail("cuda",
-       std::string(what) + ": " + cudaGetErrorString(result) + " (" + cudaGetErrorName(result) +
-           "), of this kernel or one before it; with CUDA_LAUNCH_BLOCKING=1 it is this one",
+       "a kernel needs " + std::to_string(bytes) + " bytes of shared memory per block, of which this GPU has " +
+           std::to_string(most) + "; narrower heads need less (more --heads)",
        Exit::device);
 }
 

@@ -1,6 +1,8 @@
 // The emulated device: an error of a kernel ends it with a message under every schedule; other kernels run as on a GPU.
 #include <doctest/doctest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -220,6 +222,26 @@ TEST_CASE("tensors on the device: its memory is counted separately from the CPU'
   }
   CHECK(allocator_stats(Device::cuda).bytes_in_use == before.bytes_in_use);
   CHECK(allocator_stats(Device::cuda).peak_bytes_in_use >= before.bytes_in_use + 4000);
+}
+
+TEST_CASE("emulated device: a size that is none is refused") {
+  for (const char* wrong : {"", "0", "-1", "64M", "nan"}) {
+    std::string said;
+    CHECK(in_child(
+              [wrong] {
+                ::setenv("SINK_DEVICE_MIB", wrong, 1);
+                try {
+                  Tensor::zeros({1}, DType::F32, Device::cuda);
+                } catch (const Error& error) {
+                  std::fprintf(stderr, "%s", error.what());
+                  return static_cast<int>(error.code);
+                }
+                return 0;
+              },
+              &said) == static_cast<int>(Exit::usage));
+    CHECK(said.find("SINK_DEVICE_MIB is expected to be MiB above 0, got \"" + std::string(wrong) + "\"") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("tensors on the device: only operations access their values") {

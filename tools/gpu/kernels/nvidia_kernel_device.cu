@@ -1,10 +1,10 @@
 // A GPU as the device of kernels.so: what nvidia_device.cpp and nvidia_launch.cpp are to the engine, with the caller's
 // stream. Needs the CUDA runtime only.
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 
 #include "engine/check.h"
+#include "engine/cuda/chosen_capability.h"
 #include "engine/cuda/cuda_memory.h"
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/nvidia/block_cache.h"
@@ -105,17 +105,20 @@ namespace sink::cuda {
 
 int compute_capability() {
   static const int chosen_or_own = [] {
-    if (const char* chosen = std::getenv("SINK_COMPUTE_CAPABILITY")) return std::atoi(chosen);
     int device = 0, major = 0, minor = 0;
     kernels::check(cudaGetDevice(&device), "cudaGetDevice");
     kernels::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
     kernels::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
-    return major * 10 + minor;
+    return chosen_capability(major * 10 + minor, major * 10 + minor);
   }();
   return chosen_or_own;
 }
 
 cudaStream_t stream() { return kernels::current_stream; }
 void check_launch(const char* what) { kernels::check(cudaGetLastError(), what); }
+void allow_shared_memory(const void* kernel, std::size_t bytes) {
+  kernels::check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
+                 "cudaFuncSetAttribute");
+}
 
 }  // namespace sink::cuda

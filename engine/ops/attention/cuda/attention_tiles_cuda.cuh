@@ -26,10 +26,19 @@ inline void check_rows(const Tensor& q_BHTD, const Tensor& k_BGKD) {
   std::int64_t rows =
       std::max(q_BHTD.dim(0) * q_BHTD.dim(1) * q_BHTD.dim(2), k_BGKD.dim(0) * k_BGKD.dim(1) * k_BGKD.dim(2));
   SINK_CHECK(rows <= INT32_MAX, "attention",
-             "expected at most 2147483647 rows of queries or keys, got " + std::to_string(rows));
+             "attention in BF16 on the CUDA device: expected at most 2147483647 rows of queries or keys, got " +
+                 std::to_string(rows) + "; a smaller --batch fits",
+             Exit::usage);
 }
-// Blocks of threads: a head (x), a sequence (y) and a tile of rows (z). Those of the same tile start together.
+// Blocks of threads: a head (x), a sequence (y) and a tile of rows (z). Those of the same tile start together. Throws
+// if a GPU cannot count them.
 inline dim3 tile_blocks(std::int64_t heads, std::int64_t sequences, std::int64_t rows, int rows_per_tile) {
+  constexpr std::int64_t kMost = 65535;  // blocks along y and z
+  SINK_CHECK(sequences <= kMost && rows <= kMost * rows_per_tile, "attention",
+             "attention in BF16 on the CUDA device: expected at most " + std::to_string(kMost) +
+                 " sequences of at most " + std::to_string(kMost * rows_per_tile) + " tokens at a time, got " +
+                 std::to_string(sequences) + " of " + std::to_string(rows) + "; a smaller --batch or --context fits",
+             Exit::usage);
   return {static_cast<unsigned>(heads), static_cast<unsigned>(sequences), blocks_for(rows, rows_per_tile)};
 }
 
