@@ -347,7 +347,7 @@ part_sink() {
     --learning-rate 0.001 --warmup 100 --steps "$steps" --eval-every 400 --eval-sequences 16 --checkpoint-every 1000000)
   ! small || flags=(--layers 1 --heads 2 --d-model 32 --feed-forward 32 --context 32 --batch 1 --steps 4 --eval-every 2
     --eval-sequences 4 --warmup 1)
-  say "$steps steps of $batch sequences: $passes passes over the text"
+  say "$steps steps of $batch sequences$([ ! -f "$text/TRAIN_TOKENS" ] || echo ": $passes passes over the text")"
   runs=$(mktemp -d "$folder/runs.XXXXXX")
   for ablation in baseline op_sigmoid_none bias_k; do [ ! -x "$from/train_$ablation" ] || programs+=("$ablation"); done
   for ablation in "${programs[@]}"; do

@@ -134,10 +134,10 @@ if [ ! -s "$tokens/tokens.h5" ]; then
   xz -dc "$corpus" | awk -v share="$percent" 'BEGIN {RS = "<\\|endoftext\\|>\n"; ORS = "<|endoftext|>\n"}
     {seen += length; if ((kept + length) * 100 <= seen * share) {kept += length; print}}' >"$build/text_share.txt"
   "$build/prepare" --text "$build/text_share.txt" --vocab 16384 --validation-fraction 0.01 --out "$tokens" | tee "$tokens.log"
+  awk '$1 == "train" && $2 == "tokens" {print $3}' "$tokens.log" >"$tokens/TRAIN_TOKENS"  # for the number of steps
 fi
 mkdir "$content/text"  # a separate archive: the size of the other one decides how much text there is
 cp "$tokens"/* "$content/text"
-awk '$1 == "train" && $2 == "tokens" {print $3}' "$tokens.log" >"$content/text/TRAIN_TOKENS"  # for the number of steps
 step "text: $percent %"
 
 compress "$content/text" "$pack/text.tar.xz"
