@@ -227,8 +227,8 @@ int list_studies(const std::string& folder) {
                 Exit::usage);
   for (const std::string& file : study_files(folder)) {
     const StudyFile study = read_study_file(file);
-    std::printf("%s\n  %s\n  paper: %s; %s\n", printable(file).c_str(), printable(study.question).c_str(),
-                study.section.empty() ? "-" : printable(study.section).c_str(),
+    std::printf("%s\n  %s\n  %s; %s\n", printable(file).c_str(), printable(study.question).c_str(),
+                study.section.empty() ? "not in the paper" : ("paper: " + printable(study.section)).c_str(),
                 study.cpu_hours.empty()
                     ? "time: see --dry-run"
                     : ("about " + printable(study.cpu_hours) + " core-hours at --size cpu").c_str());

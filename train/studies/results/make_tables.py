@@ -6,12 +6,13 @@ registered claims.
     python3 train/studies/results/make_tables.py build/release/sweep --check  # only compares; exit code 1 if it differs
 
 Run it in the root of the checkout. Nothing is trained. The atlas's figure is also a PNG, drawn by rsvg-convert (Debian's librsvg2-bin).
+The text of the runs must be in data/english, that of tuned runs in data/chat (make_text.sh, make_chat.sh and `prepare`); tables whose
+text is missing are left out, and the exit code is 77 if nothing else is wrong.
 """
 import argparse
 import csv
 import hashlib
 import pathlib
-import re
 import struct
 import subprocess
 import sys
@@ -23,6 +24,8 @@ RESULTS = pathlib.Path("train/studies/results")
 REGISTERED = pathlib.Path("train/studies/preregistration.toml")
 DATA = pathlib.Path("data/english")
 TUNED = ("fine_tuning", "tuning")  # studies whose tables also have what was measured before tuning
+INCOMPLETE = 3  # exit code of `sweep --collect` if a study has runs that the file does not have, or no text
+SKIPPED = 77  # exit code of a test that could not look at everything
 
 
 def study_of(runs_file):
@@ -34,11 +37,10 @@ def study_of(runs_file):
 
 
 def make(sweep, runs_file, out):
-    """Lets `sweep` write the tables of one file of runs to the folder `out`; returns their paths."""
+    """Lets `sweep` write the tables of one file of runs to the folder `out`; returns their paths, or None where their text is missing."""
     name, study = study_of(runs_file)
-    if name in TUNED or not DATA.is_dir():
-        why = "it has values that only the folders of the runs have" if name in TUNED else f"there is no {DATA} here"
-        print(f"left out, {why}: {runs_file}")
+    if name in TUNED:
+        print(f"left out, it has values that only the folders of the runs have: {runs_file}")
         return []
     with runs_file.open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -53,10 +55,11 @@ def make(sweep, runs_file, out):
     done = subprocess.run(command, capture_output=True, text=True)
     for reason, holds in (
             ("its ablations are in " + str(study.parent), "is not known to this build" in done.stderr),
-            ("its study has more runs", re.search(r" [1-9][0-9]* missing$", done.stderr, re.MULTILINE))):
+            ("its text is missing", "there is no token file" in done.stderr),
+            ("its study has runs that the file does not have", done.returncode == INCOMPLETE)):
         if holds:
             print(f"left out, {reason}: {runs_file}")
-            return []
+            return None if reason == "its text is missing" else []
     if done.returncode != 0:
         sys.exit(f"make_tables: {runs_file}: {' '.join(command)}\n{done.stderr}")
     return [out / (name + ".md"), out / (name + ".svg")]
@@ -109,11 +112,13 @@ def main():
     options = parser.parse_args()
     if unknown := registered_without_a_run(options.sweep):
         sys.exit(f"make_tables: {REGISTERED} names runs that their studies do not have; `sweep STUDY --list` has the names: " + ", ".join(unknown))
-    differing = []
+    differing, without_text = [], 0
     with tempfile.TemporaryDirectory() as folder:
         tables = [(RESULTS, made) for made in make_verdicts(options.sweep, pathlib.Path(folder) / "verdicts")]
         for number, runs_file in enumerate(sorted(RESULTS.rglob("*-runs.csv"))):
-            tables += [(runs_file.parent, made) for made in make(options.sweep, runs_file, pathlib.Path(folder) / str(number))]
+            paths = make(options.sweep, runs_file, pathlib.Path(folder) / str(number))
+            without_text += paths is None
+            tables += [(runs_file.parent, made) for made in paths or []]
         for place, made in tables:
             committed = place / made.name
             if committed.exists() and committed.read_bytes() == made.read_bytes():
@@ -130,7 +135,9 @@ def main():
     for path in differing:
         print(("differs: " if options.check else "made again: ") + path)
     print(f"make_tables: {len(differing)} files " + ("differ" if options.check else "made again"))
-    return 1 if options.check and differing else 0
+    if without_text:
+        print(f"make_tables: the tables of {without_text} files of runs need data/english or data/chat: make_text.sh or make_chat.sh, then `prepare`")
+    return 1 if options.check and differing else SKIPPED if without_text else 0
 
 
 if __name__ == "__main__":
