@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "engine/io/file.h"
@@ -27,7 +28,10 @@ std::vector<Intervention> read(const std::string& text) { return interventions_f
 
 TEST_CASE("intervention file: the example has one of every kind") {
   const std::vector<Intervention> all = interventions_from_toml(read_file("test", kExample), kExample);
-  REQUIRE(all.size() == 14);
+  REQUIRE(all.size() == 15);
+  std::set<What> kinds;
+  for (const Intervention& each : all) kinds.insert(each.what);
+  CHECK(kinds.size() == 9);
   CHECK(all[0].name == "mask first");
   CHECK(all[0].what == What::mask);
   CHECK(all[0].tokens == std::vector<std::int64_t>{1});
@@ -56,6 +60,7 @@ TEST_CASE("intervention file: the example has one of every kind") {
   CHECK(all[12].quantisation.inputs == Grain::tensor);
   CHECK(all[13].per_head);
   CHECK(all[13].layers == std::vector<std::int64_t>{0});
+  CHECK(all[14].what == What::redistribute);
 }
 
 TEST_CASE("intervention file: every key") {
@@ -195,7 +200,7 @@ TEST_CASE("interventions: the example on a model of another program; the default
   };
   const auto [json, table] = run(" --settings " + kExample, 0);
   const Json rows = Json::parse(json)["interventions"];
-  REQUIRE(rows.size() == 12 + 4 + 4);  // twice four heads of the first layer
+  REQUIRE(rows.size() == 13 + 4 + 4);  // twice four heads of the first layer
   CHECK(rows[0]["loss"].get<double>() - rows[0]["loss_before"].get<double>() ==
         doctest::Approx(rows[0]["change"].get<double>()));
   CHECK(rows[0]["divergence"] > 0);
