@@ -50,7 +50,10 @@ cudaError_t cudaGetDeviceCount(int* count) {
   const std::string gpus = variable("CUDART_MOCK_GPUS");
   return *count = gpus.empty() ? 1 : std::atoi(gpus.c_str()), cudaSuccess;
 }
-cudaError_t cudaSetDevice(int device) { return std::fprintf(stderr, "cudaSetDevice %d\n", device), cudaSuccess; }
+cudaError_t cudaSetDevice(int device) {
+  std::fprintf(stderr, "cudaSetDevice %d\n", device);
+  return memory_for("cudaSetDevice");
+}
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int) {
   *properties = {};
   std::strcpy(properties->name, "Mock");

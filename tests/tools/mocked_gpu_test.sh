@@ -32,6 +32,9 @@ run 7 CUDART_MOCK_OUT_OF_MEMORY=cudaMalloc "$selftest" --only gemm
 says '^cudaMalloc is out of memory$'
 never_says 'first: .*memory'
 
+run 6 CUDART_MOCK_OUT_OF_MEMORY=cudaSetDevice "$selftest" --probe
+says 'GPU 0 has no memory left for another process; nvidia-smi'
+
 run 7 CUDART_MOCK_CAPABILITY=75 "$selftest" --probe
 says 'compute capability 7.5; kernels need 8.0 or later'
 never_says 'CMAKE_CUDA_ARCHITECTURES'
@@ -46,7 +49,10 @@ run 0 SINK_COMPUTE_CAPABILITY=80 "$selftest" --probe
 
 # Ranks take the GPU of the local rank that MPI knows, where the launcher does not tell it.
 [ -n "$train" ] || exit 0
-command -v mpirun >/dev/null || { echo "mocked_gpu_test: no mpirun here: the GPUs of ranks were not looked at"; exit 0; }
+if ! mpirun --version 2>/dev/null | grep -q 'Open MPI' || [ ! -f "$(dirname "$train")/libsinklab_mpi.so" ]; then
+  echo "mocked_gpu_test: no Open MPI here: the GPUs of ranks were not looked at"
+  exit 0
+fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 ranks=(mpirun --allow-run-as-root --oversubscribe -n 2 env -u OMPI_COMM_WORLD_LOCAL_RANK LD_PRELOAD="$mock" CUDART_MOCK_POOLS=works

@@ -68,7 +68,13 @@ struct Gpu {
       fail("cuda", std::string("there is no NVIDIA GPU that this process may use") + kWithoutGpu, Exit::device);
     nvidia::check(found, "cudaGetDeviceCount", __FILE__, __LINE__);
     index = count > 1 ? local_rank() % count : 0;
-    SINK_CALL(cudaSetDevice(index));
+    cudaError_t chosen = cudaSetDevice(index);
+    if (chosen == cudaErrorMemoryAllocation)
+      fail("cuda",
+           "GPU " + std::to_string(index) +
+               " has no memory left for another process; nvidia-smi lists those that use it",
+           Exit::out_of_memory);
+    nvidia::check(chosen, "cudaSetDevice", __FILE__, __LINE__);
     SINK_CALL(cudaGetDeviceProperties(&properties, index));
     cudaFuncAttributes attributes;
     cudaError_t runs = cudaFuncGetAttributes(&attributes, probe_kernel);
