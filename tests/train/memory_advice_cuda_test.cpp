@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/device.h"
+#include "tests/support/has_mpi.h"
 #include "tests/support/subprocess.h"
 
 using namespace sink;
@@ -73,6 +74,27 @@ TEST_CASE("memory advice: a run that did not fit trains with the flags that the 
   }
   CHECK(seen == std::set<std::string>{"model", "--batch", "--accumulate", "--gradient-checkpointing", "--context",
                                       "or --gradient-checkpointing"});
+}
+
+TEST_CASE("memory advice: of several ranks, each gets as many of the micro-batches that the message names") {
+  if (description_of(Device::cuda) != "cuda (emulated)" || !has_mpi()) return;
+  TemporaryFolder folder;
+  const std::string run =
+      "train_baseline --device cuda --nproc 2 --task bigram-backcopy --layers 2 --heads 2 --width 32 --feed-forward 32 "
+      "--context 32 --batch 6 --accumulate 2 --steps 1 --warmup 0 --eval-sequences 2 --threads 1 --force --run " +
+      folder / "run";
+  int followed = 0;
+  for (double mib : {1.0, 1.05, 1.1, 1.15, 1.2}) {
+    CAPTURE(mib);
+    const Said said = on_device(mib, folder, run);
+    const std::size_t begin = said.text.find("--batch", said.text.find("in use, of "));
+    if (said.code != 6 || begin == std::string::npos) continue;
+    const std::string advice = said.text.substr(begin, said.text.find(';', begin) - begin);
+    const Said advised = on_device(mib, folder, run + flags_in(advice.substr(0, advice.find('\n'))));
+    CHECK_MESSAGE(advised.code == 0, advice, advised.text);
+    ++followed;
+  }
+  CHECK(followed >= 3);
 }
 
 TEST_CASE("memory advice: a measurement that did not fit is made with the batch that the message names") {
