@@ -39,6 +39,9 @@ void check_cuda(cudaError_t result, const char* call) {
   if (result != cudaSuccess) fail("ranks", std::string(call) + ": " + cudaGetErrorString(result), Exit::device);
 }
 
+// Of a call in a group: a communicator that does not block may call it in progress until the group has ended.
+bool is_accepted(ncclResult_t result) { return result == ncclSuccess || result == ncclInProgress; }
+
 constexpr double kMoment = 1e-3;  // seconds in which a call is mostly done
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -165,13 +168,13 @@ void NcclCommunicator::reduce_scatter(const Tensor& whole, Tensor& chunk, bool a
   char *to_all = address_of(whole), *from_all = address_of(received_);
   settle(nccl_.call([&](ncclComm_t comm) {
     ncclResult_t result = nccl().ncclGroupStart();
-    for (int rank = 0; rank < size_ && result == ncclSuccess; ++rank) {
+    for (int rank = 0; rank < size_ && is_accepted(result); ++rank) {
       const std::size_t place = bytes * static_cast<std::size_t>(rank);
       result = nccl().ncclSend(to_all + place, bytes, ncclInt8, rank, comm, stream_);
-      if (result == ncclSuccess) result = nccl().ncclRecv(from_all + place, bytes, ncclInt8, rank, comm, stream_);
+      if (is_accepted(result)) result = nccl().ncclRecv(from_all + place, bytes, ncclInt8, rank, comm, stream_);
     }
     const ncclResult_t end = nccl().ncclGroupEnd();
-    return result == ncclSuccess ? end : result;
+    return is_accepted(result) ? end : result;
   }),
          "ncclSend and ncclRecv");
   {

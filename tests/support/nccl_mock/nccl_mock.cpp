@@ -30,6 +30,7 @@ struct Message {
 
 struct MockComm {
   int rank = 0, size = 0;
+  bool blocking = true;
   std::unique_ptr<sink::SocketLinks> links;
   std::atomic<ncclResult_t> state{ncclInProgress};
   std::atomic<bool> aborted{false};
@@ -129,7 +130,9 @@ ncclResult_t queue_message(MockComm* comm, MockStream* stream, const Message& me
   if (!stream || message.peer < 0 || message.peer >= comm->size) return ncclInvalidArgument;
   if (comm->state == ncclInProgress) return ncclInvalidUsage;
   group.push_back({comm, stream, message});
-  return group_depth > 0 ? ncclSuccess : (++group_depth, end_group());
+  if (group_depth > 0) return comm->blocking ? ncclSuccess : ncclInProgress;  // NCCL may return either, if not blocking
+  ++group_depth;
+  return end_group();
 }
 
 std::size_t size_of(ncclDataType_t type) { return type == ncclInt8 ? 1 : type == ncclFloat32 ? 4 : 8; }
@@ -172,6 +175,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id,
   if (size < 1 || rank < 0 || rank >= size) return ncclInvalidArgument;
   auto* comm = *made = new MockComm;
   comm->rank = rank, comm->size = size;
+  comm->blocking = !config || config->blocking != 0;
   const sink::RankPlace place{rank, size, "nccl-" + std::string(id.internal)};
   comm->meets = std::thread([comm, place] {
     try {
@@ -180,7 +184,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id,
       comm->state = ncclSuccess;
     } catch (const std::exception&) { comm->state = ncclSystemError; }
   });
-  if (config && config->blocking == 0) return ncclInProgress;
+  if (!comm->blocking) return ncclInProgress;
   comm->meets.join();
   return comm->state;
 }
