@@ -250,6 +250,20 @@ RunsOfStudies read_runs_of(const Preregistration& registered, const std::string&
   return runs;
 }
 
+std::vector<std::string> unknown_runs(const Preregistration& registered, const RunsOfStudies& runs) {
+  std::vector<std::string> unknown;
+  for (const RegisteredClaim& claim : registered.claims) {
+    const auto found = runs.find(claim.study);
+    if (found == runs.end() || !claim.not_testable.empty()) continue;
+    for (const std::string& name : {claim.run, claim.against}) {
+      if (name == kEven || std::ranges::find(found->second, name, group_of) != found->second.end()) continue;
+      const std::string text = claim.study + "-runs.csv has no run " + printable(name);
+      if (std::ranges::find(unknown, text) == unknown.end()) unknown.push_back(text);
+    }
+  }
+  return unknown;
+}
+
 std::vector<JudgedClaim> judge(const Preregistration& registered, const RunsOfStudies& runs) {
   std::vector<JudgedClaim> all;
   std::map<std::string, std::vector<std::size_t>> families;  // indices of testable claims, run or not

@@ -20,6 +20,10 @@ using RunsOfStudies = std::map<std::string, std::vector<report::Run>>;
 // measured.
 RunsOfStudies read_runs_of(const Preregistration& registered, const std::string& folder);
 
+// The runs that claims name and the table of their study does not have, as "atlas-runs.csv has no run bias_q": such
+// claims stay "not run". None for a study without a table.
+std::vector<std::string> unknown_runs(const Preregistration& registered, const RunsOfStudies& runs);
+
 // "bias_k" of "bias_k-11".
 std::string group_of(const report::Run& run);
 // Whether the run is whole, so that it may judge a claim.

@@ -273,6 +273,8 @@ int print_verdicts(const Request& request) {
     throw Error("--results " + request.results + " is not a folder; give the one that has the <study>-runs.csv files",
                 Exit::usage);
   const RunsOfStudies runs = read_runs_of(registered, request.results.empty() ? folder.string() : request.results);
+  for (const std::string& unknown : unknown_runs(registered, runs))
+    std::fprintf(stderr, "sweep: note: %s, which a claim names\n", unknown.c_str());
   if (request.out.empty()) {
     std::fputs(verdicts_text(registered, runs).c_str(), stdout);
     return 0;

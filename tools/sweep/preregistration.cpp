@@ -22,11 +22,19 @@ class Reader : public SectionsReader {
     if (!value || !(*value >= 0)) add_problem(entry.line, entry.key + " is a number that is not negative");
     return value.value_or(0);
   }
+  // Of p values.
+  double level(const TomlEntry& entry) {
+    const double value = number(entry);
+    if (!(value > 0 && value < 1)) add_problem(entry.line, "level is above 0 and below 1, such as 0.05");
+    return value;
+  }
   std::vector<std::uint64_t> seeds(const TomlEntry& entry) {
     std::vector<std::uint64_t> numbers;
     for (const std::string& word : entry.values) {
       const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(word);
       if (!value) add_problem(entry.line, "`" + printable(word.substr(0, 60)) + "` is no seed");
+      if (value && std::ranges::find(numbers, *value) != numbers.end())
+        add_problem(entry.line, "seed " + std::to_string(*value) + " is given twice");
       numbers.push_back(value.value_or(0));
     }
     return numbers;
@@ -126,7 +134,7 @@ Preregistration preregistration_from_toml(const std::string& text, const std::st
     } else if (section.name == "judged" && !section.repeated) {
       reader.read(section,
                   {{"seeds", [&](const TomlEntry& entry) { all.seeds = reader.seeds(entry); }},
-                   {"level", [&](const TomlEntry& entry) { all.level = reader.number(entry); }},
+                   {"level", [&](const TomlEntry& entry) { all.level = reader.level(entry); }},
                    {"smallest-share", [&](const TomlEntry& entry) { all.smallest_share = reader.number(entry); }}});
     } else if (!section.name.empty() || !section.entries.empty()) {
       reader.add_problem(section.line, "expected [choice], [judged] or [[claim]]");

@@ -121,6 +121,16 @@ TEST_CASE("claims: a table with two runs of one seed, or of other settings or da
   CHECK(message(changed) == "replicated");
 }
 
+TEST_CASE("claims: a run that the table of its study does not have is named") {
+  const std::vector<report::Run> runs = runs_of("x", 1.0, 1.15, 0.95);
+  const Preregistration some =
+      registered(claim("x", "less") + claim("y", "less", "against = \"basline\"\n") +
+                 claim("x", "less", "against = \"even\"\n") + claim("z", "less", "not-testable = \"too small\"\n"));
+  CHECK(unknown_runs(some, {{"s", runs}}) ==
+        std::vector<std::string>{"s-runs.csv has no run y", "s-runs.csv has no run basline"});
+  CHECK(unknown_runs(some, {}).empty());
+}
+
 TEST_CASE("claims: a verdict changes when a value does") {
   std::vector<report::Run> runs = runs_of("x", 1.0, 1.15, 0.95);
   runs.back().evaluation->scalar["alpha_1"] *= 2.5;
@@ -230,4 +240,7 @@ TEST_CASE("claims: the repository's file is read, and what is wrong in a file is
   CHECK(message(kHead + claim("x", "less", "measure = \"val_loss\"\n")).find("needs `smallest`") != std::string::npos);
   CHECK(message(kHead + claim("x", "less", "measure = \"sink_lead\"\n")).find("in steps") != std::string::npos);
   CHECK(message("[judged]\nseeds = [1]\n").find("two or more") != std::string::npos);
+  CHECK(message("[judged]\nseeds = [1, 2, 2]\n") == "p.toml: line 2: seed 2 is given twice");
+  CHECK(message("[judged]\nseeds = [1, 2]\nlevel = 5\n") ==
+        "p.toml: line 3: level is above 0 and below 1, such as 0.05");
 }
