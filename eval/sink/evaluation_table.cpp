@@ -42,13 +42,16 @@ std::string layer_line(const Evaluation& e, std::size_t layer) {
                     mean(e.other_keys.norm_product[layer]), mean(e.other_keys.cosine[layer]));
 }
 
+// Where hidden state l is, with layers from 0 as in the rows of the table: l is the output of layer l - 1.
+std::string place_of(std::ptrdiff_t l) { return l == 0 ? "of the embedding" : "after layer " + std::to_string(l - 1); }
+
 // Kurtosis of the residual stream, in the layer where that of the first position is largest.
 std::string kurtosis_line(const Evaluation& e) {
   auto first = [](const std::vector<double>& a, const std::vector<double>& b) { return a.front() < b.front(); };
   auto layer = std::max_element(e.hidden_kurtosis.begin(), e.hidden_kurtosis.end(), first);
   double others = std::accumulate(layer->begin() + 1, layer->end(), 0.0) / static_cast<double>(layer->size() - 1);
-  return str_format("kurtosis of h_1 at most %.1f (after layer %td, others %.1f)\n", layer->front(),
-                    layer - e.hidden_kurtosis.begin(), layer->size() > 1 ? others : layer->front());
+  return str_format("kurtosis of h_1 at most %.1f (", layer->front()) + place_of(layer - e.hidden_kurtosis.begin()) +
+         str_format(", others %.1f)\n", layer->size() > 1 ? others : layer->front());
 }
 
 }  // namespace
@@ -80,17 +83,18 @@ std::string inputs_table(const std::vector<std::pair<std::string, Evaluation>>& 
   auto padded = [&](std::string name) { return name.append(width - name.size(), ' '); };
   std::string table = padded("input") +
                       "     N    T    loss | Sink_1 %: >0.2   >0.3   >0.4 raw>0.3 | Sink_2 alpha_1 | v share |v_1|/|v| "
-                      "|h_1|/|h| at layer\n";
+                      "|h_1|/|h| where\n";
   for (const auto& [name, e] : measured) {
     const auto largest = std::max_element(e.massive_ratio.begin(), e.massive_ratio.end());
     const SinkScores& s = e.proxy;
-    table += padded(name) + str_format(
-                                " %5lld %4lld %7.3f |         %6.2f %6.2f %6.2f %7.2f | %6.2f %7.4f | %7.4f %9.3f "
-                                "%9.2f %8td\n",
-                                e.sequences, e.context, e.loss, s.sink_k[0][0], s.sink_k[1][0], s.sink_k[2][0],
-                                e.raw.sink_k[kStudyEpsilon][0], s.alpha_k.size() > 1 ? s.sink_k[kStudyEpsilon][1] : 0.0,
-                                s.alpha_1(), e.value_share, e.first_value_norm_ratio, *largest,
-                                largest - e.massive_ratio.begin());
+    table += padded(name) +
+             str_format(
+                 " %5lld %4lld %7.3f |         %6.2f %6.2f %6.2f %7.2f | %6.2f %7.4f | %7.4f %9.3f "
+                 "%9.2f ",
+                 e.sequences, e.context, e.loss, s.sink_k[0][0], s.sink_k[1][0], s.sink_k[2][0],
+                 e.raw.sink_k[kStudyEpsilon][0], s.alpha_k.size() > 1 ? s.sink_k[kStudyEpsilon][1] : 0.0, s.alpha_1(),
+                 e.value_share, e.first_value_norm_ratio, *largest) +
+             place_of(largest - e.massive_ratio.begin()) + "\n";
   }
   return table + "Sinks and alpha_1 are of proxy weights, but for raw>0.3.\n";
 }

@@ -11,6 +11,7 @@
 #include "eval/input_tokens.h"
 #include "eval/sink/attention_patterns.h"
 #include "eval/sink/evaluation_json.h"
+#include "eval/sink/evaluation_table.h"
 #include "eval/sink/even_attention.h"
 #include "tests/support/built_ablations.h"
 
@@ -605,4 +606,19 @@ TEST_CASE("input tokens: one repeated token makes NoPE's rows uniform (appendix 
   for (const auto& norms : e.hidden_norm)
     for (double n : norms) CHECK(n == Approx(norms[0]).epsilon(1e-12));
   for (double ratio : e.massive_ratio) CHECK(ratio == Approx(1).epsilon(1e-12));
+}
+
+TEST_CASE("evaluation: the tables number layers from 0, and hidden state 0 is the embedding") {
+  const Sizes sizes = sizes_of({"baseline", true});
+  auto model = ablation_named("baseline").make_model(sizes, InitScheme::torch, 3, DType::F64);
+  Evaluation e = evaluate(*model, random_tokens(sizes.vocabulary, kN, kT, 7), kN, false);
+  const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };
+  for (std::size_t l = 0; l < e.hidden_kurtosis.size(); ++l) {
+    e.hidden_kurtosis[l][0] = 1 + (l == 0), e.massive_ratio[l] = 1 + static_cast<double>(l == 0);
+  }
+  CHECK(contains(evaluation_table(e, "text"), "kurtosis of h_1 at most 2.0 (of the embedding, others"));
+  CHECK(contains(inputs_table({{"text", e}}), " 2.00 of the embedding\n"));
+  e.hidden_kurtosis[2][0] = e.massive_ratio[2] = 3;  // the output of layer 1
+  CHECK(contains(evaluation_table(e, "text"), "kurtosis of h_1 at most 3.0 (after layer 1, others"));
+  CHECK(contains(inputs_table({{"text", e}}), " 3.00 after layer 1\n"));
 }
