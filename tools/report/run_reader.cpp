@@ -113,6 +113,7 @@ void read_identity(const json& object, const std::string& file, Run& run) {
   run.policies = read.text("policies", run.policies);
   run.commit = read.text("commit", "");
   run.data_sha256 = read.text("data_sha256", "");
+  run.initial_sha256 = read.text("initial_sha256", "");
   run.date = read.text("date", "");
   run.machine = read.text("machine", "");
   run.precision = read.text("precision", run.precision);

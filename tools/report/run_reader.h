@@ -87,6 +87,7 @@ struct Run {
   std::string commit, date, precision, config_toml;
   std::string machine;                          // the processor it was trained on; empty if unknown
   std::string data_sha256;                      // of the training tokens; empty if unknown
+  std::string initial_sha256;                   // of the parameters it started from; empty if drawn, or unknown
   std::map<std::string, std::string> settings;  // of config_toml, without quotes; defaults for missing ones
   std::uint64_t seed = 0;
   std::int64_t step = 0, steps = 0, tokens = 0, parameters = 0, sequences = 0, context = 0;

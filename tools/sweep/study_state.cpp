@@ -8,6 +8,7 @@
 
 #include "engine/check.h"
 #include "engine/data/data_source.h"
+#include "engine/io/checkpoint.h"
 #include "engine/io/file.h"
 #include "engine/io/hdf5_reader.h"
 #include "engine/io/printable.h"
@@ -188,6 +189,22 @@ std::vector<std::string> EarlierRuns::notes() const {
   return lines;
 }
 
+namespace {
+
+// Of a complete run and the run from whose checkpoint it started, whose parameters may have changed since.
+void require_own_start(const RunConfig& run, const RunConfig& start) {
+  const std::string checkpoint = start.run + "/checkpoint.h5";
+  if (!fs::exists(checkpoint) || fs::last_write_time(checkpoint) <= fs::last_write_time(run.run + "/evaluation.json"))
+    return;
+  const std::string own = report::read_run_folder(run.run).initial_sha256;
+  if (own.empty() || own == parameters_checksum(load_checkpoint(checkpoint))) return;
+  throw Error(run.run + " started from other parameters than those that " + checkpoint +
+                  " has now; move it away, and it is trained again, or restore that checkpoint",
+              Exit::bad_input);
+}
+
+}  // namespace
+
 bool replaces_run(const EarlierRun& earlier, RunStatus own, bool retry) {
   if (own == RunStatus::complete) return false;
   return earlier.status == RunStatus::complete || (own != RunStatus::failed && !retry);
@@ -202,6 +219,8 @@ void read_states(StudyState& state, std::optional<std::size_t> job) {
     RunConfig& config = state.runs[i].config;
     const auto checksum = [&] { return data_checksum(config, known); };
     const FoundRun& found = state.found[i] = found_run(config, checksum);
+    if (const auto& from = state.runs[i].from; from && found.status == RunStatus::complete)
+      require_own_start(config, state.runs[*from].config);
     // A sweep that was killed may not have flushed the last name in this folder.
     if (found.status == RunStatus::complete) sync_folder(config.run + "/config.toml");
     const EarlierRun* earlier = state.earlier_runs.find(config, checksum, state.study.interventions);

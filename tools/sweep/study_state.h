@@ -88,7 +88,8 @@ struct StudyState {
   const std::string& name(std::size_t run) const { return runs[run].config.run; }
 };
 
-// Reads the folders of all runs, or of this job only. Throws Error like found_run and EarlierRuns::find.
+// Reads the folders of all runs, or of this job only. Throws Error like found_run and EarlierRuns::find, and
+// (Exit::bad_input) for a complete run that started from other parameters than those that its start has now.
 void read_states(StudyState& state, std::optional<std::size_t> job = std::nullopt);
 
 // Whether the folder holds the complete run now.

@@ -382,6 +382,16 @@ TEST_CASE("sweep: runs that start from others wait for them, and report the star
   CHECK(third.wait() == 0);
   CHECK_MESSAGE(contains(third.err(), "8 runs, 1 to do"), third.err());
   CHECK(numbers_of(place / "out/baseline-tuned-0") == before);
+  // A start that is another one now, here that of seed 1, is not the start of the run that is there.
+  std::filesystem::copy_file(place / "out/baseline-1/checkpoint.h5", place / "out/baseline-0/checkpoint.h5",
+                             std::filesystem::copy_options::overwrite_existing);
+  Subprocess other(place, words_of(place.command("--seeds 0,1")));
+  CHECK(other.wait() == 3);
+  CHECK_MESSAGE(contains(other.err(), "out/baseline-tuned-0 started from other parameters than those that "),
+                other.err());
+  std::filesystem::remove_all(place / "out/baseline-tuned-0");
+  Subprocess tuned(place, words_of(place.command("--seeds 0,1")));
+  CHECK_MESSAGE(tuned.wait() == 0, tuned.err());
 }
 
 TEST_CASE("sweep: a run whose start failed is not begun, and its row has the reason") {
