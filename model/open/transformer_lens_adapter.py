@@ -55,4 +55,16 @@ def tokenizer_of(folder, config):
         return transformers.AutoTokenizer.from_pretrained(folder, bos_token=begin)
     words = tokenizers.Tokenizer(tokenizers.models.WordLevel({str(n): n for n in range(config.vocab_size)}, unk_token="0"))
     words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=words)
+    return TokenIds(tokenizer_object=words)
+
+
+class TokenIds(transformers.PreTrainedTokenizerFast):
+    """Texts such as "3 17 5". Raises ValueError for a word that is no token id, which would be token 0."""
+
+    def __call__(self, text=None, *args, **kwargs):
+        texts = [text] if isinstance(text, str) else text or []
+        for word in (word for each in texts if isinstance(each, str) for word in each.split()):
+            if word not in self.all_special_tokens and str(self.convert_tokens_to_ids(word)) != word:
+                raise ValueError(f"{word!r} is no token id: the folder has no tokenizer, so a text is token ids from 0 to "
+                                 f"{self.vocab_size - 1}, such as \"3 17 5\"")
+        return super().__call__(text, *args, **kwargs)

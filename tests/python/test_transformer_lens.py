@@ -57,7 +57,11 @@ def test_the_example_of_the_readme(capsys, tmp_path, monkeypatch):
 
 
 def test_a_text_is_ids_without_a_tokenizer():
-    assert adapter.load(MODELS / "llama").to_tokens("3 17 5").tolist() == [[3, 17, 5]]
+    model = adapter.load(MODELS / "llama")
+    assert model.to_tokens("3 17 5").tolist() == [[3, 17, 5]]
+    for text in ("Hello", "3 40", "3 -1", "1.5"):
+        with pytest.raises(ValueError, match="token ids from 0 to 39"):
+            model.to_tokens(text)
 
 
 # One word per id, among them a begin token.
