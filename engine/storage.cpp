@@ -1,5 +1,6 @@
 #include "engine/storage.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -39,9 +40,13 @@ struct Cache {
   AllocatorStats stats, of_device;
 };
 
-// Never destroyed: tensors of static lifetime may outlive any order of destruction.
+// Never destroyed: tensors of static lifetime may outlive any order of destruction. A fork() waits for the thread that
+// has the lock, since no thread of the child would release it.
 Cache& cache() {
-  static Cache* instance = new Cache;
+  static Cache* instance = [] {
+    pthread_atfork([] { cache().mutex.lock(); }, [] { cache().mutex.unlock(); }, [] { cache().mutex.unlock(); });
+    return new Cache;
+  }();
   return *instance;
 }
 

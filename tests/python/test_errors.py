@@ -308,6 +308,37 @@ def test_a_forked_process_computes(model):
     process.join()
 
 
+FORK = """
+import os, signal, sys, threading, time, numpy as np, sinklab
+model = sinklab.ablation("baseline", vocabulary=512, layers=8, heads=4, width=256, feed_forward=1024, context=512)
+ids, expected, stop = np.ones((4, 512), int), model([1, 2, 3]), threading.Event()
+
+def work():
+    while not stop.is_set():
+        model(ids)
+
+thread = threading.Thread(target=work)
+thread.start()
+time.sleep(0.5)
+for n in range(4):
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)
+        assert n % 2 or np.array_equal(model([1, 2, 3]), expected)
+        sys.exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+stop.set()
+thread.join()
+"""
+
+
+def test_a_process_forked_while_a_thread_computes(model):
+    """The child neither waits for that computation nor, when it ends, for that thread."""
+    ended = subprocess.run([sys.executable, "-c", FORK], capture_output=True, timeout=120,
+                           env={**os.environ, "PYTHONPATH": str(pathlib.Path(sinklab.__file__).parents[1])})
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_activations_that_do_not_fit_are_refused():
     model = sinklab.ablation("baseline", vocabulary=8, layers=2, heads=4, width=16, feed_forward=8, context=65536)
     with pytest.raises(MemoryError, match="names="):

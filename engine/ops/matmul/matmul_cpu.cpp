@@ -1,6 +1,7 @@
 // CPU backend: the matrix product by oneDNN.
 #include "engine/ops/matmul/matmul.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -89,10 +90,19 @@ Plan make_plan(const Key& key) {
   return plan;
 }
 
+// A fork() waits for the thread that has the lock, since no thread of the child would release it.
+std::mutex& mutex_of_plans() {
+  static std::mutex* mutex = [] {
+    pthread_atfork([] { mutex_of_plans().lock(); }, [] { mutex_of_plans().unlock(); },
+                   [] { mutex_of_plans().unlock(); });
+    return new std::mutex;
+  }();
+  return *mutex;
+}
+
 Plan& plan_for(const Key& key) {
-  static std::mutex mutex;
   static std::map<Key, Plan> plans;
-  std::lock_guard lock(mutex);
+  std::lock_guard lock(mutex_of_plans());
   auto found = plans.find(key);
   if (found == plans.end()) found = plans.emplace(key, make_plan(key)).first;
   return found->second;

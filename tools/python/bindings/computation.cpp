@@ -1,7 +1,10 @@
 #include "tools/python/bindings/computation.h"
 
+#include <pthread.h>
+
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "engine/check.h"
@@ -14,14 +17,23 @@ namespace nb = nanobind;
 constexpr std::chrono::milliseconds kBetweenChecks{50};
 constexpr std::chrono::seconds kLongestBlock{60};  // of a forward pass, after which a thread looks whether to stop
 
-std::timed_mutex& engine() {
-  static std::timed_mutex mutex;
-  return mutex;
-}
-
 thread_local bool computes = false;
 std::atomic<int> active_threads{0};
 std::atomic<bool> ends{false};
+
+std::timed_mutex& engine() {
+  // Never destroyed: a thread that sleeps at exit may hold it.
+  static std::timed_mutex* mutex = [] {
+    static auto* made = new std::timed_mutex;
+    // A child of fork() has one thread, which would wait forever for a computation of another thread of its parent.
+    pthread_atfork(nullptr, nullptr, [] {
+      active_threads = computes ? 1 : 0;
+      if (!computes) new (made) std::timed_mutex;
+    });
+    return made;
+  }();
+  return *mutex;
+}
 
 void sleep_if_interpreter_ends() {
   if (!ends) return;
