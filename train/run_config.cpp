@@ -176,7 +176,7 @@ RunConfig layered(const CommandLine& line, const std::string& ablation) {
 
 // Refuses flags that the run does not read: what is asked for and does nothing would mislead. A recipe may hold
 // them, as config.toml holds every setting.
-void require_read_flags(const CommandLine& line, const RunConfig& config) {
+void require_read_flags(const IsGiven& is_given, const RunConfig& config) {
   static const std::map<std::string, std::set<std::string>> readers{
       {"momentum", {"sgd", "muon"}},
       {"beta1", {"adamw", "lion", "muon", "orthoadam"}},
@@ -184,25 +184,25 @@ void require_read_flags(const CommandLine& line, const RunConfig& config) {
       {"adam-epsilon", {"adamw", "muon", "orthoadam"}},
   };
   for (const auto& [flag, optimizers] : readers) {
-    if (optimizers.contains(config.optimizer) || !line.has(flag)) continue;
+    if (optimizers.contains(config.optimizer) || !is_given(flag)) continue;
     std::string who;
     for (const std::string& optimizer : optimizers) who += (who.empty() ? "" : ", ") + optimizer;
     refuse("--" + flag + " is not read by --optimizer " + config.optimizer + ", but by " + who +
            ": leave it out, or choose one of them");
   }
-  if (line.has("min-learning-rate") && config.schedule == "constant")
+  if (is_given("min-learning-rate") && config.schedule == "constant")
     refuse(
         "--min-learning-rate is where --schedule cosine ends, and the schedule is constant: leave it out, or give "
         "--schedule cosine");
   const bool plans_ranks = config.dry_run && (config.nproc > 1 || launched_process().size > 1);
   for (const std::string flag : {"rate", "link"})
-    if (line.has(flag) && !plans_ranks)
+    if (is_given(flag) && !plans_ranks)
       refuse("--" + flag + " is read by --dry-run with --nproc of at least 2: leave it out, or give both");
 }
 
 // Refuses flags of sizes that the model does not read. The checkpoint of --initial may have such a size, which then
 // must be equal. Policies that are not named here may read all of them.
-void require_read_sizes(const CommandLine& line, const RunConfig& config, const std::string& policies) {
+void require_read_sizes(const IsGiven& is_given, const RunConfig& config, const std::string& policies) {
   if (!config.initial.empty()) return;
   auto has_one_of = [&](const std::string& kind, const std::vector<std::string>& names) {
     return std::any_of(names.begin(), names.end(), [&](const std::string& name) {
@@ -228,7 +228,7 @@ void require_read_sizes(const CommandLine& line, const RunConfig& config, const 
   };
   for (const Need& need : needs)
     for (const std::string& flag : need.flags)
-      if (!need.is_met && line.has(flag))
+      if (!need.is_met && is_given(flag))
         refuse(option_of_size(flag) + " needs " + need.what + ", which this model does not have: leave it out" +
                (need.what.starts_with("--") ? ", or give both" : ", or train another ablation"));
 }
@@ -238,14 +238,15 @@ bool read_settings(CommandLine& line, int argc, char** argv, const std::string& 
                    RunConfig& config) {
   if (!line.parse(argc, argv)) return false;
   config = layered(line, ablation);
-  require_read_flags(line, config);
+  const IsGiven is_given = [&line](const std::string& flag) { return line.has(flag); };
+  require_read_flags(is_given, config);
   config.ablation.clear();
   config.policies.clear();
   if (line.is_on("print-config")) {  // settings that any ablation may be run with
     put_text(stdout, to_toml(config));
     return false;
   }
-  require_read_sizes(line, config, policies);
+  require_read_sizes(is_given, config, policies);
   config.ablation = ablation;
   config.policies = policies;
   return true;
@@ -331,6 +332,11 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
     std::fprintf(stderr, "note: the warm-up (%lld steps) is longer than the run (%lld steps)\n",
                  static_cast<long long>(config.warmup), static_cast<long long>(config.steps));
   }
+}
+
+void require_read(const IsGiven& is_given, const RunConfig& config, const std::string& policies) {
+  require_read_flags(is_given, config);
+  require_read_sizes(is_given, config, policies);
 }
 
 std::string to_toml(const RunConfig& config) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "engine/data/data_config.h"
@@ -87,6 +88,11 @@ void require_ranks_divide(const RunConfig& config, int ranks);
 // Refuses (Error, Exit::usage) values that do not fit each other: heads that do not divide the width, a prefix as long
 // as the context, sizes that a policy of the ablation cannot have, text without data.
 void require_consistent(const RunConfig& config, const Ablation& ablation);
+
+// Refuses (Error, Exit::usage) settings that the caller gave and that the run does not read, such as momentum for
+// AdamW.
+using IsGiven = std::function<bool(const std::string& flag)>;
+void require_read(const IsGiven& is_given, const RunConfig& config, const std::string& policies);
 
 // What the run is, as TOML that run_config_from_toml reads back to the same values, bit for bit. How it was started
 // (run, resume, force, dry_run) is left out: a resumed run is the same run and two folders may hold it. Ablation and

@@ -252,6 +252,27 @@ def test_ablations():
                   dict(name="baseline", layers=1.5), dict(name="baseline", width=[1])):
         with pytest.raises(sinklab.Error):
             sinklab.ablation(**wrong)
+    small = dict(vocabulary=8, width=16, heads=2, layers=1, feed_forward=16, context=8)
+    as_numpy = dict(vocabulary=np.int64(8), layers=np.int32(1), learning_rate=np.float64(0.01), recompute=np.bool_(True),
+                    adam_epsilon=np.float32(1e-6), optimizer=np.str_("adamw"))
+    assert sinklab.ablation("baseline", **{**small, **as_numpy}).train_step(IDS).learning_rate == 0.01 / 100
+    for wrong in (8.0, True, "8", 2**24 + 1):
+        with pytest.raises(sinklab.Error, match="vocabulary must be"):
+            sinklab.ablation("baseline", **{**small, "vocabulary": wrong})
+    # Settings that neither the model nor its steps read.
+    for wrong in (dict(reference=True), dict(threads=1), dict(document_mask=True), dict(reset_positions=True),
+                  dict(fixed_token=3), dict(random_from=2), dict(data_fraction=0.5), dict(data_order="released"),
+                  dict(loader_ranks=4), dict(eval_sequences=4), dict(prefix_validation="study"), dict(replay_check=4),
+                  dict(graph="off"), dict(gradient_sum="fast"), dict(nan_patience=4), dict(accumulate=2), dict(batch=2),
+                  dict(eval_every=5), dict(task="text"), dict(initial="a.h5"), dict(steps=9, dry_run=True),
+                  {"eval-every": 5}):
+        with pytest.raises(sinklab.Error, match="is a setting of a run, which sinklab.ablation does not make"):
+            sinklab.ablation("baseline", **small, **wrong)
+    for wrong, text in ((dict(ablation="op_relu"), "is a setting of a run"), (dict(momentum=0.1), "is not read"),
+                        (dict(optimizer="sgd", beta1=0.1), "is not read"), (dict(experts=4), "mixture of experts"),
+                        (dict(min_learning_rate=1e-4), "schedule is constant")):
+        with pytest.raises(sinklab.Error, match=text):
+            sinklab.ablation("baseline", **small, **wrong)
     with pytest.raises(sinklab.Error, match="not trained here"):
         sinklab.load(MODELS / "llama").train_step(IDS)
     small = sinklab.ablation("op_sigmoid_none", vocabulary=8, width=16, heads=2, layers=1, feed_forward=16, warmup=0)

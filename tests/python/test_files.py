@@ -100,7 +100,11 @@ def test_the_synthetic_task():
     np.testing.assert_array_equal(ids[:, 2:][after_trigger], ids[:, :-2][after_trigger])
     np.testing.assert_array_equal(task.batch(5, 8)[0], ids)
     assert not np.array_equal(task.batch(6, 8)[0], ids) and 0 < task.entropy_floor < np.log(64)
+    assert task.validation()[0].shape == (100, 32)
     for wrong in (lambda: task.batch(-1), lambda: task.batch(0, 0), lambda: sinklab.BigramBackcopy(context=1),
-                  lambda: sinklab.BigramBackcopy(seed=-1)):
-        with pytest.raises(sinklab.Error):
+                  lambda: sinklab.BigramBackcopy(seed=-1), lambda: task.batch(1.5), lambda: task.batch(2**63),
+                  lambda: sinklab.BigramBackcopy(context=8.5), lambda: task.validation(101)):
+        with pytest.raises(sinklab.Error, match="must be a whole number"):
             wrong()
+    with pytest.raises(sinklab.Error, match="sequences must be a whole number from 1 to 100, got 101"):
+        task.validation(101)

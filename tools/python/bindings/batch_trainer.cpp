@@ -1,10 +1,14 @@
 #include "tools/python/bindings/batch_trainer.h"
 
 #include <cmath>
+#include <set>
 
 #include "autograd/tape.h"
+#include "engine/check.h"
+#include "engine/io/settings_toml.h"
 #include "engine/ops/optimizer/update.h"
 #include "tools/python/bindings/computation.h"
+#include "train/run_config_table.h"
 #include "train/schedule.h"
 
 namespace sink::python {
@@ -15,10 +19,33 @@ struct SignalHooks final : ForwardHooks {
   void residual_post(std::int64_t, Residual&) override { check_signals(); }
 };
 
+// The settings in the text by their flags. Refuses those of a run: its data, its loop, what it measures and writes.
+std::set<std::string> flags_of(const std::string& toml) {
+  static const std::set<std::string> of_a_run{"ablation", "policies",  "initial",      "threads",
+                                              "graph",    "reference", "nan-patience", "gradient-sum"};
+  std::set<std::string> flags;
+  for (const auto& [name, value] : read_settings_toml(toml, "settings", Exit::usage)) {
+    const Setting<RunConfig>* setting = setting_named(run_config_table(), name);
+    const std::string flag = setting ? setting->flag : name;
+    const bool in_group =
+        setting && (setting->group == "Data" || !is_saved(*setting) || setting->group == "Measuring and saving");
+    if (of_a_run.contains(flag) || (in_group && flag != "seed"))
+      throw Error(name + " is a setting of a run, which sinklab.ablation does not make" +
+                      (flag == "threads"     ? ": sinklab.set_threads sets it"
+                       : flag == "reference" ? ": precision=\"f64\" runs the reference"
+                                             : ""),
+                  Exit::usage);
+    flags.insert(flag);
+  }
+  return flags;
+}
+
 }  // namespace
 
 RunConfig settings_of(const std::string& toml, const Ablation& ablation) {
+  const std::set<std::string> flags = flags_of(toml);
   RunConfig config = run_config_from_toml(toml, "settings");
+  require_read([&](const std::string& flag) { return flags.contains(flag); }, config, ablation.policies);
   config.task = "bigram-backcopy";  // no data is read
   config.dry_run = true;            // nor a folder written
   require_consistent(config, ablation);

@@ -11,7 +11,8 @@
 
 namespace sink::python {
 
-// The settings in TOML, checked for this ablation. Throws Error like run_config_from_toml and require_consistent.
+// The settings in TOML, checked for this ablation. Throws Error like run_config_from_toml, require_read and
+// require_consistent, and for settings of a run.
 RunConfig settings_of(const std::string& toml, const Ablation& ablation);
 
 class BatchTrainer {

@@ -27,6 +27,7 @@ nb::tuple arrays_of(const Batch& batch) {
 void add_data(nb::module_& module) {
   nb::class_<BigramBackcopy>(module, "BigramBackcopy", "The synthetic task; sinklab.BigramBackcopy wraps it.")
       .def_prop_ro("entropy_floor", &BigramBackcopy::entropy_floor)
+      .def_prop_ro("validation_sequences", &BigramBackcopy::validation_sequences)
       .def(
           "train_batch",
           [](const BigramBackcopy& task, std::int64_t step, std::int64_t count) {

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Union
+
+import numpy as np
 
 from sinklab import _core
 from sinklab._core import Error
+from sinklab.arguments import whole
 from sinklab.model import Model
 
-_OF_A_RUN = {"run", "resume", "force", "dry_run", "tensorboard", "nproc", "comm_timeout", "zero", "rate", "link", "threads",
-             "eval_every", "checkpoint_every", "birth_checkpoints", "log_every", "batch", "accumulate", "task", "data",
-             "initial", "vocabulary"}
+_LARGEST_VOCABULARY = 2**24  # that a checkpoint can have
 
 
 def ablation_names() -> list[str]:
@@ -24,28 +26,26 @@ def ablation(name: str, vocabulary: int = 64, **settings: Union[str, int, float,
     Args:
         name: one of ``ablation_names()``.
         vocabulary: the number of token ids.
-        settings: settings of train_<ablation> by their names in config.toml: ``layers``, ``heads``, ``width``,
+        settings: settings of train_<ablation> by their names in config.toml, with _ for -: ``layers``, ``heads``, ``width``,
             ``feed_forward``, ``context``, ``seed``, ``precision``, ``optimizer``, ``learning_rate``, ``warmup``,
-            ``weight_decay``, ... Models with the same seed and sizes share their initial weights.
+            ``weight_decay``, ... Models with the same seed and sizes share their initial weights. A setting that neither
+            the model nor its steps read is refused.
 
     >>> model = sinklab.ablation("op_sigmoid_none", width=64, layers=2, warmup=0)
     >>> model.train_step(ids)
     """
-    if not 1 <= vocabulary < 2**31:
-        raise Error(f"vocabulary must be from 1 to 2^31 - 1, got {vocabulary}")
-    lines = []
-    for key, value in settings.items():
-        if key in _OF_A_RUN:
-            raise Error(f"{key} is a setting of a run, which sinklab.ablation does not make")
-        lines.append(f"{key} = {_toml(key, value)}\n")
-    return Model(_core.ablation(name, "".join(lines), vocabulary), name)
+    count = whole("vocabulary", vocabulary, 1, _LARGEST_VOCABULARY)
+    lines = [f"{key} = {_toml(key, value)}\n" for key, value in settings.items()]
+    return Model(_core.ablation(name, "".join(lines), count), name)
 
 
 def _toml(key: str, value: Union[str, int, float, bool]) -> str:
-    if isinstance(value, bool):
+    if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
+    if isinstance(value, numbers.Integral):
+        return repr(int(value))
+    if isinstance(value, numbers.Real):
+        return repr(float(value))
     if isinstance(value, str) and value.isprintable() and not set(value) & {'"', "\\"}:
         return f'"{value}"'
     raise Error(f"{key} must be a number, a text or a bool, got {value!r}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sinklab import _core
-from sinklab._core import Error
+from sinklab.arguments import whole
 
 
 class BigramBackcopy:
@@ -22,26 +22,14 @@ class BigramBackcopy:
     vocabulary = 64
 
     def __init__(self, context: int = 64, seed: int = 0):
-        if not 2 <= context <= 65536:
-            raise Error(f"context must be from 2 to 65536, got {context}")
-        if not 0 <= seed < 2**64:
-            raise Error(f"seed must be from 0 to 2^64 - 1, got {seed}")
-        self._core = _core.bigram_backcopy(context, seed)
+        self._core = _core.bigram_backcopy(whole("context", context, 2, 65536), whole("seed", seed, 0, 2**64 - 1))
         #: The expected loss in nats of the best predictor.
         self.entropy_floor: float = self._core.entropy_floor
 
     def batch(self, step: int, sequences: int = 16) -> tuple[np.ndarray, np.ndarray]:
         """The batch of a step, from 0: tokens and targets, int32 (sequences, context). A target of -1 does not count."""
-        if step < 0:
-            raise Error(f"step must be at least 0, got {step}")
-        return self._core.train_batch(step, _checked(sequences))
+        return self._core.train_batch(whole("step", step, 0, 2**63 - 1), whole("sequences", sequences, 1, 65536))
 
     def validation(self, sequences: int = 100) -> tuple[np.ndarray, np.ndarray]:
-        """Tokens and targets that no step has."""
-        return self._core.validation_batch(_checked(sequences))
-
-
-def _checked(sequences: int) -> int:
-    if not 1 <= sequences <= 65536:
-        raise Error(f"sequences must be from 1 to 65536, got {sequences}")
-    return sequences
+        """Tokens and targets that no step has: the first of 100 sequences."""
+        return self._core.validation_batch(whole("sequences", sequences, 1, self._core.validation_sequences))

@@ -1,0 +1,57 @@
+"""Checks of arguments."""
+
+from __future__ import annotations
+
+import numbers
+import os
+from typing import Any
+
+import numpy as np
+
+from sinklab._core import Error
+
+
+def whole(name: str, value: Any, low: int, high: int) -> int:
+    """The value as an int. Throws sinklab.Error for other numbers, and for those outside low ... high."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or not low <= value <= high:
+        raise Error(f"{name} must be a whole number from {low} to {_power(high)}, got {value!r}")
+    return int(value)
+
+
+def real(name: str, value: Any, low: float, high: float) -> float:
+    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not low <= value <= high:
+        raise Error(f"{name} must be a number from {low} to {high}, got {value!r}")
+    return float(value)
+
+
+def _power(bound: int) -> str:
+    return f"2^{bound.bit_length()} - 1" if bound > 10**9 and bound & (bound + 1) == 0 else str(bound)
+
+
+def file_name(path: str | os.PathLike) -> bytes:
+    name = os.fsencode(path)
+    if not name or b"\0" in name:
+        raise Error(f"expected the path of a file or folder, got {os.fsdecode(name)!r}")
+    return name
+
+
+def utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise Error(f"the text is not Unicode: {error.reason} at position {error.start}") from None
+
+
+def token_ids(ids: Any, vocabulary: int) -> np.ndarray:
+    """int32 (batch, pos), contiguous. Throws sinklab.Error for floats, other shapes and ids outside the vocabulary."""
+    array = np.asarray(ids)
+    if array.ndim in (1, 2) and array.size == 0:
+        raise Error(f"expected token ids, not empty, got shape {array.shape}")
+    if array.dtype.kind not in "iu":
+        raise Error(f"expected a text or integer token ids, got an array of {array.dtype}")
+    if array.ndim not in (1, 2):
+        raise Error(f"expected token ids of shape (pos,) or (batch, pos), got shape {array.shape}")
+    if array.min() < 0 or array.max() >= vocabulary:
+        bad = array.min() if array.min() < 0 else array.max()
+        raise Error(f"expected token ids from 0 to {vocabulary - 1}, got {bad}")
+    return np.ascontiguousarray(np.atleast_2d(array), dtype=np.int32)
