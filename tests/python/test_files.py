@@ -1,5 +1,7 @@
 """Checkpoints and the folders of runs."""
+import hashlib
 import json
+import os
 import pathlib
 import re
 
@@ -66,6 +68,28 @@ def test_a_damaged_checkpoint_is_refused(saved):
         assert caught.value.code == "corrupt_checkpoint"
     with pytest.raises(sinklab.Error):
         sinklab.Checkpoint(folder / "none.h5")
+
+
+def test_names_and_texts_that_are_not_utf8(saved):
+    model, folder = saved
+    path = os.fsencode(folder) + b"/\xff\xfe.h5"
+    model.save(path)
+    for given in (path, os.fsdecode(path)):
+        np.testing.assert_array_equal(sinklab.Checkpoint(given)["final_norm.gain"], model.parameter("final_norm.gain"))
+        assert sinklab.load(given).path == os.fsdecode(path)
+
+
+def test_attributes_that_are_not_utf8(saved):
+    """As of a model that was imported from such a path."""
+    h5py = pytest.importorskip("h5py")
+    path = saved[1] / "checkpoint.h5"
+    with h5py.File(path, "r+") as file:
+        file.attrs["imported_from"] = np.bytes_(b"\xff/model.bin")
+    data = path.read_bytes()[512:]
+    header = (f"sinklab-checkpoint 1\nbytes {len(data)}\nsha256 {hashlib.sha256(data).hexdigest()}\n"
+              "HDF5 follows these 512 bytes; look inside with: h5ls -r FILE\n")
+    path.write_bytes(header.encode().ljust(512, b"\0") + data)
+    assert os.fsencode(sinklab.Checkpoint(path).attributes["imported_from"]) == b"\xff/model.bin"
 
 
 def test_the_folder_of_a_run(tmp_path):

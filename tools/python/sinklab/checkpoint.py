@@ -9,7 +9,7 @@ import numpy as np
 
 from sinklab import _core
 from sinklab._core import Error
-from sinklab.model import file_name
+from sinklab.arguments import file_name
 
 _PARAMETERS = "parameters/"
 
@@ -22,10 +22,10 @@ class Checkpoint(Mapping):
     """
 
     def __init__(self, path: str | os.PathLike):
-        if os.path.isdir(path):
+        if os.path.isdir(file_name(path)):
             path = os.path.join(path, "checkpoint.h5")
         self.path = os.fsdecode(path)
-        attributes, self._tensors, axes = _core.load_checkpoint(os.fsdecode(file_name(path)))
+        attributes, self._tensors, axes = _core.load_checkpoint(file_name(path))
         #: Texts, such as ablation, policies, step, seed and config_toml.
         self.attributes: dict[str, str] = attributes
         #: The names of the axes of a tensor, such as "V C".
