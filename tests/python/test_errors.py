@@ -280,6 +280,12 @@ def test_ablations():
         small.train_step(IDS, targets=[1, 2])
     with pytest.raises(sinklab.Error):
         small.train_step(IDS, targets=[1, 2, 3, 8])
+    before = small.parameter("embedding.token.weight").copy()
+    for call in (small.train_step, small.loss):
+        for arguments in (([1],), ([1, 2], [-1, -1]), ([[1], [2]],)):
+            with pytest.raises(sinklab.Error, match="has a target"):
+                call(*arguments)
+    np.testing.assert_array_equal(small.parameter("embedding.token.weight"), before)
     losses = [small.train_step(IDS).loss for _ in range(30)]
     assert losses[-1] < losses[0] / 2
 

@@ -125,6 +125,26 @@ def test_loss_is_the_cross_entropy_of_the_next_tokens():
     assert abs(model.loss(ids, targets) + np.log(softmax(model(ids))[1, 3, 7])) < 1e-9
 
 
+def test_tokens_of_a_prefix_predict_nothing():
+    """They see each other, so all but the last of them see the token that they would predict."""
+    ids = families()[0][2]["tokens"]
+    model = sinklab.ablation("baseline", vocabulary=40, layers=2, heads=2, width=32, context=20, precision="f64", prefix=5)
+    losses = -np.log(np.take_along_axis(softmax(model(ids)[:, :-1]), ids[:, 1:, None], -1))[..., 0]
+    expected = losses[:, 4:].mean()
+    assert abs(losses.mean() - expected) > 1e-4
+    targets = np.pad(ids[:, 1:], ((0, 0), (0, 1)), constant_values=-1)
+    for given in (None, targets):
+        assert abs(model.loss(ids, given) - expected) < 1e-9
+    assert abs(model.train_step(ids, targets).loss - expected) < 1e-9
+    _, cache = model.run_with_cache(ids, names="pattern")
+    try:
+        sinklab.sink_scores(cache)
+    except sinklab.Error as error:
+        assert "a prefix" in str(error)
+    else:
+        raise AssertionError("sink_scores of a cache does not know which keys a row sees")
+
+
 def test_generation_is_greedy():
     model, ids = sinklab.load(MODELS / "llama"), [5, 6, 7]
     expected = list(ids)

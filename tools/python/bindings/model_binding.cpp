@@ -111,6 +111,7 @@ nb::dict sizes_dict(const ModelHandle& handle) {
   sizes["d_vocab"] = s.vocabulary;
   sizes["n_ctx"] = s.context;
   sizes["window_size"] = s.window;
+  sizes["prefix"] = s.prefix;
   sizes["extra_tokens"] = handle.model().extra_tokens();
   return sizes;
 }

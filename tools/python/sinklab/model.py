@@ -199,7 +199,8 @@ class Model:
 
         Args:
             input: a text, or token ids (pos,) or (batch, pos).
-            targets: the token after each position, of the shape of the ids; -1: none.
+            targets: the token after each position, of the shape of the ids; -1: none. With a prefix of p tokens, which
+                see each other, the first p - 1 are left out.
         """
         return self._core.loss(*self._ids_and_targets(input, targets))
 
@@ -215,18 +216,24 @@ class Model:
         """Writes a model of ``sinklab.ablation`` as a checkpoint (.h5), which ``load``, ``Checkpoint`` and h5py read."""
         self._core.save(file_name(path))
 
-    def _ids_and_targets(self, given: Input, targets: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def _ids_and_targets(self, given: Input, targets: Ids | None) -> tuple[np.ndarray, np.ndarray]:
         ids = self._ids(given)
+        following = np.full_like(ids, -1)
         if targets is None:
-            following = np.full_like(ids, -1)
             following[:, :-1] = ids[:, 1:]
-            return ids, following
-        following = np.atleast_2d(np.asarray(targets))
-        if following.dtype.kind not in "iu" or following.shape != ids.shape:
-            raise Error(f"expected integer targets of shape {ids.shape}, got {following.dtype} of shape {following.shape}")
-        if following.min() < -1 or following.max() >= self.cfg["d_vocab"]:
-            raise Error(f"expected targets from -1 to {self.cfg['d_vocab'] - 1}")
-        return ids, np.ascontiguousarray(following, dtype=np.int32)
+        else:
+            array = np.atleast_2d(np.asarray(targets))
+            if array.dtype.kind not in "iu" or array.shape != ids.shape:
+                raise Error(f"expected integer targets of shape {ids.shape}, got {array.dtype} of shape {array.shape}")
+            if array.min() < -1 or array.max() >= self.cfg["d_vocab"]:
+                raise Error(f"expected targets from -1 to {self.cfg['d_vocab'] - 1}")
+            following[...] = array
+        # As in training runs: the tokens of a prefix see each other, so all but the last of them predict nothing.
+        following[:, :max(0, self.cfg["prefix"] - 1)] = -1
+        if (following == -1).all():
+            raise Error(f"no position of the {ids.size} has a target: expected at least two tokens, or a target that is not -1"
+                        + (f", after the prefix of {self.cfg['prefix']} tokens" if self.cfg["prefix"] > 1 else ""))
+        return ids, following
 
     def activation_names(self) -> list[str]:
         """The full names of all activations, in the order of the forward pass."""

@@ -82,8 +82,9 @@ def _of_patterns(cache: ActivationCache) -> SinkScores:
         pattern = pattern[:, None]
     queries, keys = pattern.shape[-2:]
     sizes = cache._sizes
-    if queries != keys or sizes.get("extra_tokens") or sizes.get("window_size"):
-        raise Error("the cache is of a model with a window, an extra key or an extra token: use sink_scores(model, text)")
+    if queries != keys or sizes.get("extra_tokens") or sizes.get("window_size") or sizes.get("prefix"):
+        raise Error("the cache is of a model with a window, a prefix, an extra key or an extra token: use "
+                    "sink_scores(model, text)")
     row = pattern.sum(-1)
     weight = np.abs(pattern).sum(-1, keepdims=True)
     proxy = np.divide(np.abs(pattern), weight, out=np.zeros_like(pattern), where=weight > 0)
