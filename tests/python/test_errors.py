@@ -54,16 +54,19 @@ def test_arguments_of_load():
         sinklab.load(MODELS / "llama", device="cuda")
     with pytest.raises(sinklab.Error):
         sinklab.load(MODELS / "llama", device="tpu")
+    for wrong in (dict(dtype=np.float32), dict(device=0)):
+        with pytest.raises(sinklab.Error, match="must be a text"):
+            sinklab.load(MODELS / "llama", **wrong)
     with pytest.raises(TypeError):
         sinklab.load(3.5)
 
 
 @pytest.mark.parametrize("ids, text", [
-    ([], "float64|not empty"), ([[]], "float64|not empty"), (np.zeros((0,), int), "not empty"),
+    ([], "not empty"), ([[]], "not empty"), (np.zeros((0,), int), "not empty"),
     ([-1], "from 0 to 39, got -1"), ([40], "got 40"), ([2**40], "got 1099511627776"), ([2**32 + 1], "got 4294967297"),
     ([1.5], "integer token ids"), ([True], "integer token ids"), (np.array(["a"]), "integer token ids"),
     (np.zeros((1, 1, 1), int), "shape"), (3, "shape"), (None, "integer token ids"), ([2**70], "integer token ids"),
-    ([1] * 33, "context (of )?32"), (np.ones((2, 33), int), "context (of )?32|one prompt"),
+    ([1] * 33, "context (of )?32$|context 32, got"), (np.ones((2, 33), int), "context (of )?32|one prompt"),
 ])
 def test_wrong_ids(model, ids, text):
     for call in (model, model.run_with_cache, model.sink_scores, lambda ids: model.loss(ids), model.generate):
@@ -92,9 +95,13 @@ def test_layouts_and_types_of_ids(model, ids):
 
 def test_generation_refuses(model):
     for wrong in (dict(max_new_tokens=0), dict(temperature=-1), dict(temperature=float("nan")), dict(top_p=0), dict(top_p=2),
-                  dict(seed=-1)):
-        with pytest.raises(sinklab.Error):
+                  dict(seed=-1), dict(max_new_tokens=2.5), dict(max_new_tokens=2**63), dict(max_new_tokens=True),
+                  dict(temperature="1"), dict(temperature=None), dict(seed=1.0), dict(seed=2**64)):
+        with pytest.raises(sinklab.Error, match=f"{next(iter(wrong))} must be"):
             model.generate(IDS, **wrong)
+    given = dict(max_new_tokens=np.int64(3), temperature=np.float32(0.5), top_p=np.float64(0.9), seed=np.uint64(3))
+    np.testing.assert_array_equal(model.generate(IDS, stop_at_eos=np.bool_(True), **given),
+                                  model.generate(IDS, 3, 0.5, 0.9, 3))
     with pytest.raises(sinklab.Error):
         model.generate([IDS, IDS])
     with pytest.raises(sinklab.Error):
@@ -109,9 +116,19 @@ def test_names(model):
     for key in (("pattern", 2), ("pattern", -3), "pattern", ("nothing", 0), ("v", 0), (), 3):
         with pytest.raises(KeyError):
             cache[key]
-    for names in ("nothing", ("pattern", 2), ("nothing", 0), ["blocks.7.attn.hook_z"]):
+    for names in ("nothing", ("pattern", 2), ("nothing", 0), ["blocks.7.attn.hook_z"], 3, [3], ("pattern", None)):
         with pytest.raises(sinklab.Error):
             model.run_with_cache(IDS, names=names)
+    with pytest.raises(sinklab.Error, match="several names as a list"):
+        model.run_with_cache(IDS, names=("pattern", "z"))
+
+
+def test_resid_mid_is_in_the_cache_where_it_can_be_computed(model):
+    _, cache = model.run_with_cache(IDS, names=[("resid_pre", 0), ("attn_out", 0), ("resid_pre", 1)])
+    assert ("resid_mid", 0) in cache and cache["resid_mid", 0].shape == (1, 4, model.cfg["d_model"])
+    assert ("resid_mid", 1) not in cache and cache.get(("resid_mid", 1)) is None
+    _, cache = sinklab.load(MODELS / "gpt_neox").run_with_cache(IDS)  # attention and feed-forward in parallel
+    assert ("resid_mid", 0) not in cache and cache.get(("resid_mid", 0)) is None
 
 
 def test_hooks(model):
@@ -141,8 +158,10 @@ def test_hooks(model):
     for name in ("q", "attn_scores"):
         with pytest.raises(sinklab.Error, match="not replaced"):
             model.run_with_hooks(IDS, [((name, 0), lambda x, name: x)])
-    with pytest.raises(sinklab.Error):
-        model.run_with_hooks(IDS, [(("z", 0), 3)])
+    nothing = lambda z, name: None  # noqa: E731
+    for wrong in ([(("z", 0), 3)], {"z": nothing}, ("z", nothing), [("z", 0, nothing)], ["z"], [nothing]):
+        with pytest.raises(sinklab.Error, match="pairs of a name and a function"):
+            model.run_with_hooks(IDS, wrong)
     np.testing.assert_array_equal(model(IDS), plain)  # after all of this
 
 
@@ -370,3 +389,15 @@ def test_activations_that_do_not_fit_are_refused():
     model = sinklab.ablation("baseline", vocabulary=8, layers=2, heads=4, width=16, feed_forward=8, context=65536)
     with pytest.raises(MemoryError, match="names="):
         model.run_with_cache(np.zeros(65536, int))
+
+
+def test_activations_of_float64_take_twice_the_memory(monkeypatch):
+    sizes = dict(vocabulary=8, layers=1, heads=1, width=16, feed_forward=8, context=64)
+    monkeypatch.setattr("sinklab.model._available_memory", lambda: 6 * 64 * 65)
+    for precision, fits in (("f32", True), ("f64", False)):
+        model = sinklab.ablation("baseline", precision=precision, **sizes)
+        if fits:
+            model.run_with_cache(np.zeros(64, int), names="pattern")
+        else:
+            with pytest.raises(MemoryError):
+                model.run_with_cache(np.zeros(64, int), names="pattern")

@@ -5,6 +5,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+
 #include "engine/io/printable.h"
 #include "engine/stored/stored_matrix.h"
 #include "engine/threads.h"
@@ -116,6 +118,16 @@ nb::dict sizes_dict(const ModelHandle& handle) {
   return sizes;
 }
 
+// Bytes of an element of an activation as an array.
+int item_size(const ModelHandle& handle) {
+  const auto& parameters = handle.model().parameters();
+  return std::any_of(
+             parameters.begin(), parameters.end(),
+             [](const auto& parameter) { return !parameter->stored() && parameter->master().dtype() == DType::F64; })
+             ? 8
+             : 4;
+}
+
 const Parameter& parameter_named(const ModelHandle& handle, const std::string& name) {
   for (const auto& parameter : handle.model().parameters())
     if (parameter->name() == name) return *parameter;
@@ -150,6 +162,7 @@ void add_model(nb::module_& module) {
       .def_prop_ro("ablation", [](const ModelHandle& m) { return m.ablation().name; })
       .def_prop_ro("policies", [](const ModelHandle& m) { return m.ablation().policies; })
       .def_prop_ro("has_tokenizer", &ModelHandle::has_tokenizer)
+      .def_prop_ro("item_size", &item_size)
       .def("sizes", &sizes_dict)
       .def("activation_names", [](const ModelHandle& m) { return activation_names(m.model().sizes().layers); })
       .def(

@@ -73,7 +73,11 @@ class ActivationCache(Mapping):
 
     def __contains__(self, key: object) -> bool:
         try:
-            return self._name(key) in self._activations  # type: ignore[arg-type]
+            name = self._name(key)  # type: ignore[arg-type]
+            block = name.removesuffix("hook_resid_mid")
+            computed = block != name and self._pre_norm
+            parts = [block + "hook_resid_pre", block + "hook_attn_out"] if computed else [name]
+            return all(part in self._activations for part in parts)
         except (KeyError, TypeError, ValueError):
             return False
 

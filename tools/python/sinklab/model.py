@@ -10,13 +10,15 @@ import numpy as np
 
 from sinklab import _core
 from sinklab._core import Error
+from sinklab.arguments import file_name, real, token_ids, utf8, whole
 from sinklab.cache import ActivationCache
 from sinklab.names import Key, full_name, heads_first
 
 if TYPE_CHECKING:
     from sinklab.sink import SinkScores
 
-Input = Union[str, Sequence[int], np.ndarray]
+Ids = Union[Sequence[int], Sequence[Sequence[int]], np.ndarray]
+Input = Union[str, Ids]
 Hook = Callable[[np.ndarray, str], Optional[np.ndarray]]
 Names = Union[None, Key, Iterable[Key], Callable[[str], bool]]
 
@@ -36,33 +38,6 @@ class TrainStep(NamedTuple):
     learning_rate: float
 
 
-def file_name(path: str | os.PathLike) -> bytes:
-    name = os.fsencode(path)
-    if not name or b"\0" in name:
-        raise Error(f"expected the path of a file or folder, got {os.fsdecode(name)!r}")
-    return name
-
-
-def utf8(text: str) -> bytes:
-    try:
-        return text.encode()
-    except UnicodeEncodeError as error:
-        raise Error(f"the text is not Unicode: {error.reason} at position {error.start}") from None
-
-
-def token_ids(ids: Any, vocabulary: int) -> np.ndarray:
-    """int32 (batch, pos), contiguous. Throws sinklab.Error for floats, other shapes and ids outside the vocabulary."""
-    array = np.asarray(ids)
-    if array.dtype.kind not in "iu":
-        raise Error(f"expected a text or integer token ids, got an array of {array.dtype}")
-    if array.ndim not in (1, 2) or array.size == 0:
-        raise Error(f"expected token ids of shape (pos,) or (batch, pos), not empty, got shape {array.shape}")
-    if array.min() < 0 or array.max() >= vocabulary:
-        bad = array.min() if array.min() < 0 else array.max()
-        raise Error(f"expected token ids from 0 to {vocabulary - 1}, got {bad}")
-    return np.ascontiguousarray(np.atleast_2d(array), dtype=np.int32)
-
-
 def load(path: str | os.PathLike, dtype: str = "float32", device: str = "cpu") -> Model:
     """Loads a model.
 
@@ -76,14 +51,15 @@ def load(path: str | os.PathLike, dtype: str = "float32", device: str = "cpu") -
     Raises:
         sinklab.Error: the file is missing, damaged or of a model that Sinklab does not have.
     """
+    for name, value in (("dtype", dtype), ("device", device)):
+        if not isinstance(value, str):
+            raise Error(f"{name} must be a text, such as {'float32' if name == 'dtype' else 'cpu'}, got {value!r}")
     return Model(_core.load(file_name(path), dtype, device), os.fsdecode(path))
 
 
 def set_threads(count: int) -> None:
     """Sets the number of threads of all computations. The default is one per core, or OMP_NUM_THREADS."""
-    if not 1 <= count <= 4096:
-        raise Error(f"expected 1 to 4096 threads, got {count}")
-    _core.set_thread_count(count)
+    _core.set_thread_count(whole("count", count, 1, 4096))
 
 
 class Model:
@@ -172,14 +148,8 @@ class Model:
             seed: of the sampled tokens.
             stop_at_eos: ends at an end-of-text or end-of-turn token, which is left out.
         """
-        if max_new_tokens < 1:
-            raise Error(f"max_new_tokens must be at least 1, got {max_new_tokens}")
-        if not 0 <= temperature <= 100:
-            raise Error(f"temperature must be from 0 to 100, got {temperature}")
-        if not 1e-9 <= top_p <= 1:
-            raise Error(f"top_p must be above 0 and at most 1, got {top_p}")
-        if not 0 <= seed < 2**64:
-            raise Error(f"seed must be from 0 to 2^64 - 1, got {seed}")
+        most, seed = whole("max_new_tokens", max_new_tokens, 1, 2**63 - 1), whole("seed", seed, 0, 2**64 - 1)
+        temperature, top_p = real("temperature", temperature, 0, 100), real("top_p", top_p, 1e-9, 1)
         ids = self._ids(prompt)
         if ids.shape[0] != 1:
             raise Error(f"expected one prompt, got {ids.shape[0]}")
@@ -194,7 +164,7 @@ class Model:
 
         return SinkScores._of_tables(self._core.sink_scores(self._ids(input)))
 
-    def loss(self, input: Input, targets: np.ndarray | None = None) -> float:
+    def loss(self, input: Input, targets: Ids | None = None) -> float:
         """The mean cross-entropy in nats of the targets; by default of the next tokens.
 
         Args:
@@ -204,7 +174,7 @@ class Model:
         """
         return self._core.loss(*self._ids_and_targets(input, targets))
 
-    def train_step(self, input: Input, targets: np.ndarray | None = None) -> TrainStep:
+    def train_step(self, input: Input, targets: Ids | None = None) -> TrainStep:
         """Updates the weights of a model of ``sinklab.ablation`` once. Arguments as in ``loss``.
 
         The optimizer, the learning rate of the step and clipping are those of the settings. Where the loss or a gradient
@@ -261,7 +231,7 @@ class Model:
         row = {"pattern": heads * (positions + 1), "attn_scores": heads * (positions + 1), "post": c["d_mlp"],
                "q": heads * c["d_head"], "rot_q": heads * c["d_head"], "z": heads * c["d_head"],
                "k": keys * c["d_head"], "rot_k": keys * c["d_head"], "v": keys * c["d_head"]}
-        needed = 4 * batch * positions * sum(row.get(name.rpartition("hook_")[2], c["d_model"]) for name in names)
+        needed = self._core.item_size * batch * positions * sum(row.get(name.rpartition("hook_")[2], c["d_model"]) for name in names)
         if needed > available:
             raise MemoryError(f"the activations take {needed / 1e9:.1f} GB, and {available / 1e9:.1f} GB are available: "
                               "choose some with names=")
@@ -278,12 +248,16 @@ class Model:
             return {name for name in known if names(name)}
         if isinstance(names, (str, tuple)):
             names = [names]
+        if not isinstance(names, Iterable):
+            raise Error(f"expected the names of activations, got {names!r}")
         return {name for key in names for name in self._expanded(key, known)}
 
     def _expanded(self, key: Key, known: list[str]) -> list[str]:
         """The full names of a key; a short name without a layer stands for all layers."""
         layers = self.cfg["n_layers"]
         if isinstance(key, tuple) and len(key) > 1:
+            if not isinstance(key[1], (int, np.integer)):
+                raise Error(f"an activation is named by a text or (text, layer), got {key!r}: give several names as a list")
             if not -layers <= key[1] < layers:
                 raise Error(f"the model has layers 0 to {layers - 1}, got {key[1]}")
             key = (key[0], key[1] % layers, *key[2:])
@@ -297,9 +271,10 @@ class Model:
 
     def _hooks(self, fwd_hooks: Iterable[tuple[Names, Hook]]) -> dict[str, list[Hook]]:
         hooks: dict[str, list[Hook]] = {}
-        for names, function in fwd_hooks:
-            if not callable(function):
-                raise Error(f"a hook is a pair of a name and a function, got {function!r}")
+        for pair in fwd_hooks:
+            if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
+                raise Error(f"fwd_hooks is a list of pairs of a name and a function, got {pair!r} in it")
+            names, function = pair
             for name in self._chosen(names):
                 hooks.setdefault(name, []).append(function)
         return hooks

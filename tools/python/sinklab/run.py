@@ -54,7 +54,7 @@ class Run:
 
     >>> run = Run("runs/first")
     >>> run.metrics[["step", "train_loss", "sink_1"]]      # pandas
-    >>> run.settings["learning_rate"]
+    >>> run.settings["learning-rate"]
     >>> run.maps[0, 2, 1]                                  # (query, key)
     """
 
@@ -87,7 +87,7 @@ class Run:
 
     @functools.cached_property
     def settings(self) -> dict[str, Any]:
-        """config.toml: every setting by its name."""
+        """config.toml: every setting by its name there, such as learning-rate."""
         return tomllib.loads(self._text("config.toml", "the folder is not that of a run"))
 
     @functools.cached_property
