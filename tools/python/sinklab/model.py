@@ -99,7 +99,9 @@ class Model:
         return Tokens(ids[0], self._core.token_texts(ids[0].tolist()))
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
-        """The text of token ids (pos,)."""
+        """The text of token ids (pos,); "" of none."""
+        if np.size(ids) == 0:
+            return ""
         checked = token_ids(ids, self.cfg["d_vocab"])
         if checked.shape[0] != 1:
             raise Error(f"expected one sequence, got {checked.shape[0]}")
@@ -153,10 +155,15 @@ class Model:
         ids = self._ids(prompt)
         if ids.shape[0] != 1:
             raise Error(f"expected one prompt, got {ids.shape[0]}")
-        new = self._core.generate(ids[0].tolist(), max_new_tokens, temperature, top_p, seed, stop_at_eos)
-        if isinstance(prompt, str):
-            return prompt + (self.decode(new) if new else "")
-        return np.concatenate([ids[0], np.array(new, dtype=np.int32)])
+        if ids.shape[1] > self.cfg["n_ctx"]:
+            raise Error(f"the prompt has {ids.shape[1]} tokens, and the model has a context of {self.cfg['n_ctx']}")
+        before = ids[0].tolist()
+        new = self._core.generate(before, most, temperature, top_p, seed, bool(stop_at_eos))
+        if not isinstance(prompt, str):
+            return np.concatenate([ids[0], np.array(new, dtype=np.int32)])
+        # Decoded after the prompt: some tokenizers leave out a space at the beginning of a text.
+        start = len(self._core.decode(before))
+        return prompt + self._core.decode(before + new)[start:].decode("utf-8", "replace")
 
     def sink_scores(self, input: Input) -> SinkScores:
         """How much attention the first tokens get in every head. Stores no attention pattern, so texts can be long."""
