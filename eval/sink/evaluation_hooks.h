@@ -5,7 +5,7 @@
 
 namespace sink {
 
-class EvaluationHooks final : public HiddenStateHooks {
+class EvaluationHooks : public HiddenStateHooks {
  public:
   // For `sequences` sequences of T real tokens, before which the model puts `extra_tokens`.
   EvaluationHooks(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t sequences, std::int64_t T);

@@ -262,6 +262,26 @@ def test_ctrl_c_ends_a_computation(call):
     assert np.isfinite(model(ids[:1, :8])).all()
 
 
+@pytest.mark.parametrize("call", [lambda model, ids: model.generate(ids, max_new_tokens=1),
+                                  lambda model, ids: model.sink_scores(ids)])
+def test_ctrl_c_ends_one_long_sequence(call):
+    sizes = dict(vocabulary=64, layers=8, heads=4, width=128, feed_forward=256, context=4096)
+    model, ids = sinklab.ablation("baseline", **sizes), np.ones(4096, int)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        begin = time.perf_counter()
+        call(model, ids)
+        whole = time.perf_counter() - begin
+        threading.Timer(0.1 * whole, signal.raise_signal, [signal.SIGINT]).start()
+        begin = time.perf_counter()
+        with pytest.raises(KeyboardInterrupt):
+            call(model, ids)
+            time.sleep(60)
+        assert time.perf_counter() - begin < 0.7 * whole
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 def test_ablations():
     names = sinklab.ablation_names()
     assert len(names) >= 80 and "op_sigmoid_none" in names

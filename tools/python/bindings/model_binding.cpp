@@ -6,6 +6,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <span>
 
 #include "engine/io/printable.h"
 #include "engine/stored/stored_matrix.h"
@@ -62,7 +63,14 @@ std::vector<std::int32_t> generate(ModelHandle& handle, const std::vector<std::i
   TokenReader reader(handle.model());
   const std::vector<std::int32_t> stops =
       stop && handle.has_tokenizer() ? stop_tokens(handle.tokenizer()) : std::vector<std::int32_t>();
-  return continue_text(reader, prompt, tokens, {.temperature = temperature, .top_p = top_p, .seed = seed}, stops,
+  std::span<const std::int32_t> unread(prompt);
+  constexpr std::size_t part = TokenReader::kPart;
+  while (unread.size() > part) {  // Ctrl-C ends a long prompt, too
+    reader.read(unread.first(part));
+    unread = unread.subspan(part);
+    check_signals();
+  }
+  return continue_text(reader, unread, tokens, {.temperature = temperature, .top_p = top_p, .seed = seed}, stops,
                        [](std::int32_t) { check_signals(); })
       .ids;
 }

@@ -28,13 +28,21 @@ Tensor tensor_of(const std::vector<ValueTable>& table_LHK) {
   return tensor;
 }
 
+// Ctrl-C ends the measurement after the current block.
+struct InterruptibleHooks final : EvaluationHooks {
+  using EvaluationHooks::EvaluationHooks;
+  void attention(AttentionPoint& point) override {
+    EvaluationHooks::attention(point);
+    check_signals();
+  }
+};
+
 }  // namespace
 
 SinkTables sink_tables(LanguageModel& model, const Tensor& tokens_NT) {
   const std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
-  EvaluationHooks hooks(model.sizes(), model.extra_tokens(), N, T);
+  InterruptibleHooks hooks(model.sizes(), model.extra_tokens(), N, T);
   for (std::int64_t n = 0; n < N; ++n) {
-    check_signals();
     hooks.begin_batch(n);
     model.next_logits(tokens_NT.rows(n, n + 1), {.hooks = &hooks});
   }
