@@ -13,13 +13,13 @@ from sinklab._core import Error
 
 def whole(name: str, value: Any, low: int, high: int) -> int:
     """The value as an int. Throws sinklab.Error for other numbers, and for those outside low ... high."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or not low <= value <= high:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or not low <= value <= high:  # type: ignore[operator]
         raise Error(f"{name} must be a whole number from {low} to {_power(high)}, got {value!r}")
     return int(value)
 
 
 def real(name: str, value: Any, low: float, high: float) -> float:
-    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not low <= value <= high:
+    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not low <= value <= high:  # type: ignore[operator]
         raise Error(f"{name} must be a number from {low} to {high}, got {value!r}")
     return float(value)
 
