@@ -185,7 +185,7 @@ class Model:
         """Updates the weights of a model of ``sinklab.ablation`` once. Arguments as in ``loss``.
 
         The optimizer, the learning rate of the step and clipping are those of the settings. Where the loss or a gradient
-        is not finite, the weights stay as they are.
+        is not finite, the weights stay as they are. Ctrl-C ends the forward pass; later, the step is completed first.
         """
         return TrainStep(*self._core.train_step(*self._ids_and_targets(input, targets)))
 
