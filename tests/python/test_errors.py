@@ -309,7 +309,8 @@ def test_ablations():
             sinklab.ablation("baseline", **small, **wrong)
     for wrong, text in ((dict(ablation="op_relu"), "is a setting of a run"), (dict(momentum=0.1), "is not read"),
                         (dict(optimizer="sgd", beta1=0.1), "is not read"), (dict(experts=4), "mixture of experts"),
-                        (dict(min_learning_rate=1e-4), "schedule is constant")):
+                        (dict(min_learning_rate=1e-4), "schedule is constant"),
+                        (dict(precision="tf32", device="cuda"), "tf32 is for train_<ablation>")):
         with pytest.raises(sinklab.Error, match=text):
             sinklab.ablation("baseline", **small, **wrong)
     with pytest.raises(sinklab.Error, match="not trained here"):

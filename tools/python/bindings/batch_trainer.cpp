@@ -46,6 +46,8 @@ RunConfig settings_of(const std::string& toml, const Ablation& ablation) {
   const std::set<std::string> flags = flags_of(toml);
   RunConfig config = run_config_from_toml(toml, "settings");
   require_read([&](const std::string& flag) { return flags.contains(flag); }, config, ablation.policies);
+  if (config.precision == "tf32")  // a state of the process, which other models have, too
+    throw Error("precision tf32 is for train_<ablation>; sinklab.ablation takes f32, bf16 or f64", Exit::usage);
   config.task = "bigram-backcopy";  // no data is read
   config.dry_run = true;            // nor a folder written
   require_consistent(config, ablation);
