@@ -37,6 +37,14 @@ void print_rates(const Continuation& text, std::size_t prompt) {
                static_cast<double>(text.ids.size()) / std::max(1e-9, text.seconds), why);
 }
 
+// Some tokenizers leave out a space at the beginning of a text, so the prompt is decoded with it.
+std::string text_after(const Tokenizer& tokenizer, std::vector<std::int32_t> prompt,
+                       const std::vector<std::int32_t>& ids) {
+  const std::size_t begin = tokenizer.decode(prompt).size();
+  prompt.insert(prompt.end(), ids.begin(), ids.end());
+  return tokenizer.decode(prompt).substr(begin);
+}
+
 int run_generate(GenerateOptions options, const Ablation& ablation) {
   options.given.data = options.data;
   if (!options.given.any()) throw Error("generate needs --text, --text-file or --tokens; see --help", Exit::usage);
@@ -59,7 +67,7 @@ int run_generate(GenerateOptions options, const Ablation& ablation) {
                                           stops ? stop_tokens(*tokenizer) : std::vector<std::int32_t>(), print);
   if (options.json) {
     nlohmann::ordered_json out{{"prompt", prompt}, {"tokens", text.ids}};
-    if (tokenizer) out["text"] = tokenizer->decode(text.ids);
+    if (tokenizer) out["text"] = text_after(*tokenizer, prompt, text.ids);
     put_text(stdout, out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
     put_text(stdout, (pieces ? pieces->rest() : "") + "\n");

@@ -127,6 +127,62 @@ TEST_CASE("generate: the same seed, the same text; another, another") {
   CHECK(run(folder, line + " --text cat --max-new-tokens 1").substr(0, 3) == "cat");
 }
 
+TEST_CASE("generate: the text of the JSON keeps its first space where a tokenizer decodes a text without it") {
+  // As LLaMA 2's: U+2581 is a space. One is put before a text, and left out at the beginning of what is decoded.
+  const std::string space = "\xe2\x96\x81";
+  std::vector<std::string> words{"<unk>", space};
+  for (char letter = 'a'; letter <= 'z'; ++letter) words.emplace_back(1, letter);
+  Json merges = Json::array(), ids = Json::object();
+  for (char letter = 'a'; letter <= 'l'; ++letter) {
+    merges.push_back({space, std::string(1, letter)});
+    words.push_back(space + letter);
+  }
+  for (std::size_t id = 0; id < words.size(); ++id) ids[words[id]] = id;
+  const Json to_space{{"type", "Replace"}, {"pattern", {{"String", space}}}, {"content", " "}};
+  const Json from_space{{"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", space}};
+  const Json prepend{{"type", "Prepend"}, {"prepend", space}};
+  const Json strip{{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}};
+  const Json tokenizer{
+      {"version", "1.0"},
+      {"added_tokens", Json::array()},
+      {"pre_tokenizer", nullptr},
+      {"post_processor", nullptr},
+      {"normalizer", {{"type", "Sequence"}, {"normalizers", Json::array({prepend, from_space})}}},
+      {"decoder",
+       {{"type", "Sequence"},
+        {"decoders", Json::array({to_space, Json{{"type", "ByteFallback"}}, Json{{"type", "Fuse"}}, strip})}}},
+      {"model",
+       {{"type", "BPE"},
+        {"vocab", ids},
+        {"merges", merges},
+        {"unk_token", "<unk>"},
+        {"byte_fallback", false},
+        {"fuse_unk", true}}}};
+  TemporaryFolder folder;
+  run(folder,
+      "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task text "
+      "--vocabulary 40 --out " +
+          (folder / "bare.h5"));
+  Checkpoint checkpoint = load_checkpoint(folder / "bare.h5");
+  checkpoint.attributes["tokenizer_json"] = tokenizer.dump();
+  save_checkpoint(folder / "words.h5", checkpoint);
+  int with_space = 0, without = 0;
+  for (int seed = 0; seed < 12; ++seed) {
+    const Json made =
+        Json::parse(run(folder, "eval_baseline generate --text cat --json --temperature 2 --max-new-tokens 3 --seed " +
+                                    std::to_string(seed) + " " + (folder / "words.h5")));
+    std::string expected;
+    for (const auto& id : made["tokens"]) {
+      const std::string& word = words[id.get<std::size_t>()];
+      expected += word.starts_with(space) ? " " + word.substr(space.size()) : word;
+    }
+    CHECK(made["text"] == expected);
+    ++(expected.starts_with(" ") ? with_space : without);
+  }
+  CHECK(with_space > 0);
+  CHECK(without > 0);
+}
+
 TEST_CASE("generate: ends with the context, or goes on where older tokens are forgotten") {
   TemporaryFolder folder;
   const std::string path = checkpoint_with_text(folder);
