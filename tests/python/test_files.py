@@ -103,7 +103,7 @@ def test_the_folder_of_a_run(tmp_path):
     assert run.metrics["sink_1"][0] == 0 and np.isnan(run.metrics["sink_1"][1])
     assert run.settings["learning-rate"] == 0.004 and run.evaluation["val_loss"] == 3.5
     np.testing.assert_array_equal(run.maps[0, 0, 0], [[1, 0], [0.25, 0.75]])
-    for index in ((0, 0, 1), (1, 0, 0), (0, 0, 2), 3, "a"):
+    for index in ((0, 0, 1), (1, 0, 0), (0, 0, 2), 3, "a", (slice(None), 0, 0), (0, 0)):
         with pytest.raises(IndexError):
             run.maps[index]
     with pytest.raises(sinklab.Error):

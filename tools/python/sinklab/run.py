@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import operator
 import os
 import pathlib
 import tomllib
@@ -34,7 +35,7 @@ class Maps:
     def __getitem__(self, index: tuple[int, int, int]) -> np.ndarray:
         """``maps[sequence, layer, head]``: (query, key)."""
         try:
-            sequence, layer, head = index
+            sequence, layer, head = map(operator.index, index)
             rows = self._maps["weights"][sequence][layer][head]
         except (IndexError, TypeError, ValueError):
             raise IndexError(f"expected sequence, layer and head below {self.shape}, got {index}") from None
