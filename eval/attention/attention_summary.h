@@ -58,9 +58,8 @@ struct SummaryVisitor {
   virtual void pattern(const Tensor& /*weights_TT*/) {}
 };
 
-// Runs the model over tokens_1T, I32 of at most kLongestSummary tokens. Throws Error (Exit::diverged) where its values
-// overflow. As many attention patterns as there are
-// threads are in memory at a time.
+// Runs the model over tokens_1T, I32 of at most kLongestSummary tokens. As many attention patterns as there are threads
+// are in memory at a time. Throws Error (Exit::diverged) where values of the model overflow.
 inline constexpr std::int64_t kLongestSummary = 1024;
 AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor = nullptr);
 
