@@ -1,7 +1,7 @@
 // A launch on the emulated device: runs the blocks on all threads, in the order of the schedule.
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <vector>
@@ -13,6 +13,7 @@
 #include "engine/cuda/emulated/memory.h"
 #include "engine/cuda/emulated/races.h"
 #include "engine/cuda/emulated/traffic.h"
+#include "engine/environment_number.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
 
@@ -21,10 +22,11 @@ namespace {
 
 constexpr unsigned kMostThreads = 1024;
 
-std::atomic<unsigned> chosen_schedule{[] {
-  const char* text = std::getenv("SINK_SCHEDULE");
-  return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 0u;
-}()};
+std::atomic<unsigned>& chosen_schedule() {
+  static std::atomic<unsigned> chosen{
+      static_cast<unsigned>(environment_number("SINK_SCHEDULE", "a number", 0, 0, std::numeric_limits<int>::max()))};
+  return chosen;
+}
 
 // The order in which blocks start.
 std::vector<std::int64_t> order_of_blocks(std::int64_t count) {
@@ -40,8 +42,8 @@ std::vector<std::int64_t> order_of_blocks(std::int64_t count) {
 
 }  // namespace
 
-void set_schedule(unsigned schedule) { chosen_schedule = schedule; }
-unsigned schedule() { return chosen_schedule.load(std::memory_order_relaxed); }
+void set_schedule(unsigned schedule) { chosen_schedule() = schedule; }
+unsigned schedule() { return chosen_schedule().load(std::memory_order_relaxed); }
 
 void run(const Shape3& grid, const std::function<void()>& kernel, const void* address) {
   auto again = [=] { run(grid, kernel, address); };

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <string>
@@ -16,6 +15,7 @@
 #include "engine/cuda/gemm.h"
 #include "engine/cuda/nvidia/calls.h"
 #include "engine/cuda/nvidia/graph.h"
+#include "engine/environment_number.h"
 
 namespace sink::cuda {
 namespace {
@@ -116,8 +116,8 @@ cublasStatus_t run(const Gemm& g, const Plan& plan, const Algorithm& algorithm, 
 }
 
 int requested_algorithms() {
-  const char* value = std::getenv("SINK_GEMM_ALGORITHMS");
-  return value ? std::clamp(std::atoi(value), 1, kMostAlgorithms) : 1;
+  static const int requested = environment_number("SINK_GEMM_ALGORITHMS", "a number", 1, 1, kMostAlgorithms);
+  return requested;
 }
 
 // Algorithms for the product, in the order of cuBLASLt's heuristic.
