@@ -53,7 +53,9 @@ std::string progress_line(const StepRecord& record, std::int64_t steps, const st
   std::string parts[] = {
       str_format("step %lld/%lld", step, all),
       str_format("%lld%%", all > 0 ? 100 * step / all : 100),
-      record.skipped ? "loss nan, step skipped" : str_format("loss %.4f", record.train_loss),
+      record.skipped                  ? "loss nan, step skipped"
+      : std::isnan(record.train_loss) ? "no targets in this step"
+                                      : str_format("loss %.4f", record.train_loss),
       measured ? str_format("sink_1 %.1f%%", measured->sink_1) : "",
       measured && measured->star ? str_format("sink_* %.1f%%", measured->star->sink) : "",
       rate(record.tokens_per_second),

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -110,10 +112,12 @@ Tensor TrainingRun::add_gradients(const Batch& batch, double loss_scale) {
   return loss.value();
 }
 
+std::int64_t TrainingRun::targets() const {
+  return std::accumulate(inputs_.predicted.begin(), inputs_.predicted.end(), std::int64_t{0});
+}
+
 double TrainingRun::loss_scale(const Batch& batch) const {
-  double predicted = 0;
-  for (std::int64_t targets : inputs_.predicted) predicted += static_cast<double>(targets);
-  return predicted > 0 ? static_cast<double>(batch.predicted()) / predicted : 0;
+  return targets() > 0 ? static_cast<double>(batch.predicted()) / static_cast<double>(targets()) : 0;
 }
 
 // Micro-batches n with n % world_size == rank are this process's.
@@ -161,10 +165,10 @@ StepResult TrainingRun::finish_step(double learning_rate, std::chrono::steady_cl
   const Tensor scalars = inputs_.scalars.to(Device::cpu);  // waits for the device
   const StepScalars& values = host_step_scalars(scalars);
   StepResult result{.step = state_.step + 1,
-                    .loss = values.loss,
+                    .loss = targets() > 0 ? values.loss : std::numeric_limits<double>::quiet_NaN(),
                     .gradient_norm = std::sqrt(values.squared_norm),
                     .learning_rate = learning_rate};
-  result.skipped = !std::isfinite(result.loss) || !std::isfinite(result.gradient_norm);
+  result.skipped = !std::isfinite(values.loss) || !std::isfinite(result.gradient_norm);
   state_.step = result.step;
   state_.updates += result.skipped ? 0 : 1;
   state_.skipped_in_a_row = result.skipped ? state_.skipped_in_a_row + 1 : 0;

@@ -21,7 +21,7 @@ namespace sink {
 
 struct StepResult {
   std::int64_t step = 0;  // from 1
-  double loss = 0;        // mean over the targets of all micro-batches, before the update; 0 where there are none
+  double loss = 0;        // mean over the targets of all micro-batches, before the update; NaN where there are none
   double gradient_norm = 0;
   double learning_rate = 0;
   bool skipped = false;  // loss or gradient was NaN or infinite: the weights were left alone
@@ -116,6 +116,7 @@ class TrainingRun {
   // All micro-batches of the step and the update.
   void forward_backward_update();
   void begin_micro_batch(std::size_t n);
+  std::int64_t targets() const;  // of all micro-batches of the step
   // The mean loss of the step is the sum of the mean losses of its micro-batches, each scaled by its part of the
   // targets.
   double loss_scale(const Batch& batch) const;

@@ -46,6 +46,9 @@ TEST_CASE("progress: the line says step, loss, sink, speed and time left") {
   StepRecord skipped = record_at(5);
   skipped.skipped = true;
   CHECK(progress_line(skipped, 10, {}, -1, 200) == "step 5/10  50%  loss nan, step skipped  45.2k tok/s");
+  StepRecord without_targets = record_at(5);
+  without_targets.train_loss = std::numeric_limits<double>::quiet_NaN();
+  CHECK(progress_line(without_targets, 10, {}, -1, 200) == "step 5/10  50%  no targets in this step  45.2k tok/s");
 }
 
 TEST_CASE("progress: the line never exceeds the terminal") {

@@ -132,7 +132,8 @@ void read_measurement(const json& object, const std::string& file, Run& run) {
   run.finished = true;
 }
 
-// Wall time and steps with values that are not finite.
+// Wall time, and steps that were skipped: their loss or gradient was not finite. A step without targets has no loss,
+// and gradient 0.
 void read_clock(Run& run) {
   const auto column = [&](const char* name) {
     const auto found = run.curves.find(name);
@@ -141,7 +142,7 @@ void read_clock(Run& run) {
   const Row step = column("step"), seconds = column("seconds"), loss = column("train_loss"), norm = column("grad_norm");
   if (!seconds.empty() && std::isfinite(seconds.back())) run.seconds = seconds.back();
   for (std::size_t i = 0; i < std::min(loss.size(), norm.size()); ++i)
-    if (!std::isfinite(loss[i]) || !std::isfinite(norm[i]))
+    if (!std::isfinite(norm[i]) || (!std::isfinite(loss[i]) && norm[i] != 0))
       if (run.skipped_steps++ == 0) run.first_skipped = static_cast<std::int64_t>(step[i]);
 }
 

@@ -98,6 +98,7 @@ TEST_CASE("results.csv read back: every number and setting that was written, to 
                   "sink_star_raw": [41, 26, 11], "first_value_norm_ratio": "nan",
                   "alpha_fixed": 0.25, "alpha_fixed_over_even": 3.5})");
   write_bytes(place / "a/metrics.jsonl",
+              "{\"step\": 18, \"seconds\": 9.5, \"train_loss\": \"nan\", \"grad_norm\": 0}\n"  // without targets
               "{\"step\": 19, \"seconds\": 10.5, \"train_loss\": \"nan\", \"grad_norm\": 1}\n"
               "{\"step\": 20, \"seconds\": 11.2345678, \"train_loss\": 5, \"grad_norm\": 1}\n");
   write_bytes(place / "open/config.toml", "task = \"text\"\nseed = 7\nsteps = 20\ncontext = 4\n");
