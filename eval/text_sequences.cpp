@@ -28,6 +28,10 @@ Tokenizer tokenizer_of(const Checkpoint& checkpoint, const std::string& data_fol
   if (checkpoint.attributes.contains(kTokenizerAttribute))
     return Tokenizer(parse_tokenizer_json(checkpoint.attribute(kTokenizerAttribute),
                                           checkpoint.path + " (" + kTokenizerAttribute + ")"));
+  if (checkpoint.attributes.contains("text_refusal"))
+    throw Error(
+        checkpoint.path + ": " + printable(checkpoint.attribute("text_refusal")) + ", so it can be given no text",
+        Exit::usage);
   if (!data_folder.empty()) return Tokenizer::load(data_folder + "/tokenizer.json");
   throw Error(checkpoint.path + " has no tokenizer: give --data FOLDER, where `prepare` wrote tokenizer.json, or the " +
                   "token ids themselves with --tokens FILE",

@@ -13,7 +13,7 @@
 namespace sink {
 
 // The tokenizer in the checkpoint or, if it has none, that of `data_folder` (may be empty). Throws Error: Exit::usage
-// where there is neither, Exit::bad_input for a tokenizer that cannot be used.
+// where there is neither or the model can be given no text, Exit::bad_input for a tokenizer that cannot be used.
 Tokenizer tokenizer_of(const Checkpoint& checkpoint, const std::string& data_folder);
 
 // The label of a token: from the data if there is any, else from the tokenizer in the checkpoint, else its id.

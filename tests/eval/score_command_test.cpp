@@ -7,7 +7,9 @@
 
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/checkpoint.h"
+#include "eval/text_sequences.h"
 #include "tests/model/open_golden.h"
+#include "tests/support/check_refused.h"
 #include "tests/support/golden_file.h"
 #include "tests/support/subprocess.h"
 
@@ -170,4 +172,13 @@ TEST_CASE("score: lm-evaluation-harness's adapter hands on what score says") {
     if (!answer[1].is_null()) CHECK(answer[1] == score["greedy"]);
   }
   CHECK(said[2].empty());
+}
+
+TEST_CASE("a model that can be given no text says why, even if another tokenizer is given") {
+  Checkpoint checkpoint;
+  checkpoint.path = "falcon.gguf";
+  checkpoint.attributes["text_refusal"] = "its pre-tokenizer is not computed here";
+  for (const char* data : {"", "data/english"})
+    check_refused([&] { tokenizer_of(checkpoint, data); },
+                  {"falcon.gguf: its pre-tokenizer is not computed here, so it can be given no text"}, Exit::usage);
 }

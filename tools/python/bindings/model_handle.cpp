@@ -79,11 +79,13 @@ void ModelHandle::save(const std::string& path) const {
 }
 
 bool ModelHandle::has_tokenizer() const {
-  return evaluated_.checkpoint.attributes.contains("tokenizer_json") || !data_.empty();
+  const auto& attributes = evaluated_.checkpoint.attributes;
+  return attributes.contains("tokenizer_json") || (!data_.empty() && !attributes.contains("text_refusal"));
 }
 
 const Tokenizer& ModelHandle::tokenizer() {
-  if (!has_tokenizer()) throw Error("the model has no tokenizer: give token ids instead of a text", Exit::usage);
+  if (!has_tokenizer() && !evaluated_.checkpoint.attributes.contains("text_refusal"))
+    throw Error("the model has no tokenizer: give token ids instead of a text", Exit::usage);
   if (!tokenizer_) tokenizer_.emplace(tokenizer_of(evaluated_.checkpoint, data_));
   return *tokenizer_;
 }
