@@ -197,6 +197,7 @@ StudyState study_of(Request& request, const std::string& program) {
   state.groups = groups_of(state.study, request);
   state.runs = runs_of(state.study, request, state.groups);
   state.retry = request.retry;
+  state.collects = request.collect;
   state.ranks = request.ranks;
   state.command = command_of(request, program);
   for (const StudyGroup& group : state.groups) require_ranks_divide(group.config, request.ranks);

@@ -74,6 +74,8 @@ std::string data_checksum(const RunConfig& config, std::map<std::string, std::st
   return checksum;
 }
 
+bool lacks_tokens(const RunConfig& config) { return config.task == "text" && !fs::exists(config.data + "/tokens.h5"); }
+
 }  // namespace
 
 std::string differing_settings(const RunConfig& stored, const RunConfig& wanted) {
@@ -167,6 +169,13 @@ const EarlierRun* EarlierRuns::find(const RunConfig& wanted, const std::function
   return found;
 }
 
+std::string EarlierRuns::checksum_of(const std::string& data) const {
+  std::set<std::string> found;
+  for (const EarlierRun& row : rows_)
+    if (row.config.task == "text" && row.config.data == data) found.insert(row.run.data_sha256);
+  return found.size() == 1 ? *found.begin() : "";
+}
+
 std::vector<std::string> EarlierRuns::notes() const {
   std::vector<std::string> lines;
   for (const std::string& file : files_) {
@@ -212,12 +221,19 @@ bool replaces_run(const EarlierRun& earlier, RunStatus own, bool retry) {
 
 void read_states(StudyState& state, std::optional<std::size_t> job) {
   std::map<std::string, std::string> known;
+  std::set<std::string> known_by_name;
   state.found.assign(state.runs.size(), {});
   state.earlier.assign(state.runs.size(), nullptr);
   state.todo.clear();
   for (std::size_t i = job.value_or(0); i < (job ? *job + 1 : state.runs.size()); ++i) {
     RunConfig& config = state.runs[i].config;
-    const auto checksum = [&] { return data_checksum(config, known); };
+    const auto checksum = [&] {
+      const std::string named =
+          state.collects && lacks_tokens(config) ? state.earlier_runs.checksum_of(config.data) : "";
+      if (named.empty()) return data_checksum(config, known);
+      known_by_name.insert(config.data);
+      return named;
+    };
     const FoundRun& found = state.found[i] = found_run(config, checksum);
     if (const auto& from = state.runs[i].from; from && found.status == RunStatus::complete)
       require_own_start(config, state.runs[*from].config);
@@ -236,6 +252,9 @@ void read_states(StudyState& state, std::optional<std::size_t> job) {
     }
     state.todo.push_back(i);
   }
+  for (const std::string& data : known_by_name)
+    std::fprintf(stderr, "sweep: note: there is no %s/tokens.h5: rows trained on a folder of this name are taken\n",
+                 printable(data).c_str());
   if (job) return;  // notes() needs all runs
   for (const std::string& note : state.earlier_runs.notes()) std::fprintf(stderr, "sweep: %s\n", note.c_str());
 }

@@ -55,6 +55,9 @@ class EarlierRuns {
   const EarlierRun* find(const RunConfig& wanted, const std::function<std::string()>& data_checksum,
                          bool interventions = false);
 
+  // The checksum of the rows that were trained on a folder of this name; "" if there are none or they differ.
+  std::string checksum_of(const std::string& data) const;
+
   // One line per file, valid after find() was called for all runs of the study: "F: 17 of 30 rows are runs of this
   // study; 12 of 30 rows are of other settings, data or input; 1 of 30 rows never finished".
   std::vector<std::string> notes() const;
@@ -76,6 +79,7 @@ struct StudyState {
   std::vector<StudyGroup> groups;
   std::vector<StudyRun> runs;  // job N is runs[N]
   bool retry = false;          // train failed runs again
+  bool collects = false;       // trains nothing, so it may lack the tokens of its data (read_states)
   int ranks = 1;               // per run
   // The program and the options with which another process gets the same jobs under the same indices.
   std::vector<std::string> command;
@@ -88,8 +92,10 @@ struct StudyState {
   const std::string& name(std::size_t run) const { return runs[run].config.run; }
 };
 
-// Reads the folders of all runs, or of this job only. Throws Error like found_run and EarlierRuns::find, and
-// (Exit::bad_input) for a complete run that started from other parameters than those that its start has now.
+// Reads the folders of all runs, or of this job only. Where a study that trains nothing lacks the tokens of a run, the
+// data of earlier rows are known by the name of their folder, and a note on stderr says so. Throws Error like found_run
+// and EarlierRuns::find, and (Exit::bad_input) for a complete run that started from other parameters than those that
+// its start has now.
 void read_states(StudyState& state, std::optional<std::size_t> job = std::nullopt);
 
 // Whether the folder holds the complete run now.

@@ -1,6 +1,7 @@
 // Which row of an earlier table replaces a run: by its settings, its data and how it ended.
 #include <doctest/doctest.h>
 
+#include "tests/support/check_refused.h"
 #include "tests/support/subprocess.h"
 #include "tools/sweep/study_state.h"
 
@@ -86,4 +87,30 @@ TEST_CASE("earlier runs: settings and data decide; complete ones go before faile
       CHECK(replaces_run(complete, own, retry));
     CHECK(replaces_run(failed, RunStatus::missing, retry) != retry);
   }
+}
+
+TEST_CASE("a study that only collects knows data whose tokens it lacks by the name of their folder") {
+  const TemporaryFolder place;
+  const std::string header =
+      "run,task,ablation,finished,measured_step,steps,step,seed,val_loss,sink_1,sink_1_raw,heads,"
+      "data,data_sha256\n";
+  const auto row = [](const std::string& data) { return "r,text,baseline,true,9,9,9,1,2,50,40,8," + data + "\n"; };
+  const auto taken = [&](const std::string& rows, bool collects) {
+    write_bytes(place / "a.csv", header + rows);
+    StudyState state;
+    state.collects = collects;
+    state.earlier_runs = EarlierRuns({place / "a.csv"});
+    StudyRun run{};
+    run.config = wanted(1);
+    run.config.run = place / "run";
+    state.runs.push_back(run);
+    read_states(state);
+    return state.earlier[0] != nullptr;
+  };
+  CHECK(taken(row("elsewhere,feed"), true));
+  const std::string no_tokens = "there is no token file elsewhere/tokens.h5";
+  check_refused([&] { taken(row("elsewhere,feed"), false); }, {no_tokens}, Exit::bad_input);
+  check_refused([&] { taken(row("english,feed"), true); }, {no_tokens}, Exit::bad_input);
+  // Two texts of one name.
+  check_refused([&] { taken(row("elsewhere,feed") + row("elsewhere,beef"), true); }, {no_tokens}, Exit::bad_input);
 }

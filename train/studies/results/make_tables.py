@@ -6,8 +6,7 @@ registered claims.
     python3 train/studies/results/make_tables.py build/release/sweep --check  # only compares; exit code 1 if it differs
 
 Run it in the root of the checkout. Nothing is trained. The atlas's figure is also a PNG, drawn by rsvg-convert (Debian's librsvg2-bin).
-The text of the runs must be in data/english, that of tuned runs in data/chat (make_text.sh, make_chat.sh and `prepare`); tables whose
-text is missing are left out, and the exit code is 77 if nothing else is wrong.
+The text of the runs is not needed. Where it is in data/english, it is compared with that of the runs.
 """
 import argparse
 import csv
@@ -24,8 +23,7 @@ RESULTS = pathlib.Path("train/studies/results")
 REGISTERED = pathlib.Path("train/studies/preregistration.toml")
 DATA = pathlib.Path("data/english")
 TUNED = ("fine_tuning", "tuning")  # studies whose tables also have what was measured before tuning
-INCOMPLETE = 3  # exit code of `sweep --collect` if a study has runs that the file does not have, or no text
-SKIPPED = 77  # exit code of a test that could not look at everything
+INCOMPLETE = 3  # exit code of `sweep --collect` if a study has runs that the file does not have
 
 
 def study_of(runs_file):
@@ -37,7 +35,7 @@ def study_of(runs_file):
 
 
 def make(sweep, runs_file, out):
-    """Lets `sweep` write the tables of one file of runs to the folder `out`; returns their paths, or None where their text is missing."""
+    """Lets `sweep` write the tables of one file of runs to the folder `out`; returns their paths."""
     name, study = study_of(runs_file)
     if name in TUNED:
         print(f"left out, it has values that only the folders of the runs have: {runs_file}")
@@ -55,11 +53,11 @@ def make(sweep, runs_file, out):
     done = subprocess.run(command, capture_output=True, text=True)
     for reason, holds in (
             ("its ablations are in " + str(study.parent), "is not known to this build" in done.stderr),
-            ("its text is missing", "there is no token file" in done.stderr),
-            ("its study has runs that the file does not have", done.returncode == INCOMPLETE)):
+            ("its study has runs that the file does not have",
+             done.returncode == INCOMPLETE and "  missing: job" in done.stderr)):
         if holds:
             print(f"left out, {reason}: {runs_file}")
-            return None if reason == "its text is missing" else []
+            return []
     if done.returncode != 0:
         sys.exit(f"make_tables: {runs_file}: {' '.join(command)}\n{done.stderr}")
     return [out / (name + ".md"), out / (name + ".svg")]
@@ -112,13 +110,12 @@ def main():
     options = parser.parse_args()
     if unknown := registered_without_a_run(options.sweep):
         sys.exit(f"make_tables: {REGISTERED} names runs that their studies do not have; `sweep STUDY --list` has the names: " + ", ".join(unknown))
-    differing, without_text = [], 0
+    differing = []
     with tempfile.TemporaryDirectory() as folder:
         tables = [(RESULTS, made) for made in make_verdicts(options.sweep, pathlib.Path(folder) / "verdicts")]
         for number, runs_file in enumerate(sorted(RESULTS.rglob("*-runs.csv"))):
             paths = make(options.sweep, runs_file, pathlib.Path(folder) / str(number))
-            without_text += paths is None
-            tables += [(runs_file.parent, made) for made in paths or []]
+            tables += [(runs_file.parent, made) for made in paths]
         for place, made in tables:
             committed = place / made.name
             if committed.exists() and committed.read_bytes() == made.read_bytes():
@@ -135,9 +132,7 @@ def main():
     for path in differing:
         print(("differs: " if options.check else "made again: ") + path)
     print(f"make_tables: {len(differing)} files " + ("differ" if options.check else "made again"))
-    if without_text:
-        print(f"make_tables: the tables of {without_text} files of runs need data/english or data/chat: make_text.sh or make_chat.sh, then `prepare`")
-    return 1 if options.check and differing else SKIPPED if without_text else 0
+    return 1 if options.check and differing else 0
 
 
 if __name__ == "__main__":
