@@ -79,6 +79,7 @@ def test_an_extra_key_is_the_first_key():
             np.testing.assert_allclose(cache["z", layer], np.einsum("bhqk,bkhd->bqhd", pattern[..., 1:], v), atol=1e-9)
         with_token = model.sink_scores(golden)
         assert with_token.alpha_star.shape == with_token.alpha_1_layer_head.shape
+        assert with_token == with_token  # its fields are arrays, whose comparison is no bool
 
 
 def test_queries_and_keys_before_rotation():

@@ -147,7 +147,7 @@ TEST_CASE("sinklab: the command may come before or after the model, and is `atte
   for (std::string line; std::getline(lines, line);)
     CHECK_MESSAGE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }) <= 100, line);
   CHECK(plain.err.starts_with("evaluating llama: "));
-  for (const std::string line :
+  for (const std::string& line :
        {"attention " + model, model + " attention", "attention --model " + model, "--model " + model})
     CHECK(run(folder, "sinklab " + line + tokens).out == plain.out);
   const Result sink = run(folder, "sinklab " + model + " sink --map none" + tokens);

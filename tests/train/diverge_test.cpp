@@ -66,7 +66,7 @@ TEST_CASE(
       "--accumulate 2 --steps 20 --warmup 0 --clip 0 --learning-rate 100 --weight-decay 1000 --nan-patience 100 "
       "--run " +
       folder / "run";
-  for (const std::string ranks :
+  for (const std::string& ranks :
        has_mpi() ? std::vector<std::string>{"", " --nproc 2"} : std::vector<std::string>{""}) {
     Subprocess run(folder, words_of(line + ranks + " --force"));
     CHECK_MESSAGE(run.wait() == 5, run.err());

@@ -144,9 +144,9 @@ std::vector<std::string> notes(const StudyResults& results) {
                   ".");
   lines.push_back(std::to_string(results.complete) + " of " + std::to_string(results.runs) + " runs complete, " +
                   fixed(results.core_hours, 2) + " core-hours" +
-                  (results.machines.empty() ? "" : " on " + joined(results.machines, ", ")) + ", commit " +
-                  joined(results.commits, ", ") + (results.commits.size() > 1 ? " (a mean may combine several)" : "") +
-                  ".");
+                  (results.machines.empty() ? "" : " on " + joined(results.machines, ", ")) +
+                  (results.commits.empty() ? "" : ", commit " + joined(results.commits, ", ")) +
+                  (results.commits.size() > 1 ? " (a mean may combine several)" : "") + ".");
   if (is_shown(results, "val_loss_before"))
     lines.push_back(
         "before: the checkpoint that a run starts from, measured on the run's data before its first step. The values "

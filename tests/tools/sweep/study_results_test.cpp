@@ -275,6 +275,10 @@ TEST_CASE("study results: runs of earlier tables count, with a remark where they
   const std::string text = study_text(found);
   CHECK(text.find("2 of 3 runs are rows of before-runs.csv, not trained again.") != std::string::npos);
   CHECK(text.find("on A\\x1b[2J, commit abc") != std::string::npos);
+  StudyOutcome missing = outcome(0, 1, 1, 4);
+  missing.problem = "not begun";
+  CHECK(study_text(results_of(study, "cpu", groups, {missing})).find("0 of 1 runs complete, 0.00 core-hours.") !=
+        std::string::npos);
 
   outcomes[1].file = "before-runs.csv";  // all of them: said once, below the table
   const StudyResults all = results_of(study, "cpu", groups, outcomes);

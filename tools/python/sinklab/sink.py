@@ -14,7 +14,7 @@ EPSILON = 0.3  # the threshold of Gu et al. 2025
 POSITIONS = 10  # k = 1 ... 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SinkScores:
     """The sink scores of one or more sequences of equal length T (Gu et al. 2025, section 3.2).
 
