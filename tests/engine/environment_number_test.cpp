@@ -1,4 +1,4 @@
-// Numbers that environment variables set.
+// A number that an environment variable sets.
 #include "engine/environment_number.h"
 
 #include <doctest/doctest.h>
