@@ -45,6 +45,11 @@ std::string printable(std::string_view text) { return escaped_where_needed(text,
 
 std::string printable_lines(std::string_view text) { return escaped_where_needed(text, true); }
 
+std::string in_quotes(std::string_view name) {
+  constexpr std::size_t kMost = 100;
+  return "`" + printable(name.substr(0, kMost)) + (name.size() > kMost ? "...`" : "`");
+}
+
 std::string counted(std::int64_t count, const std::string& noun) {
   return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
 }

@@ -14,6 +14,9 @@ std::string printable(std::string_view text);
 // The same, but keeps newlines and tabs.
 std::string printable_lines(std::string_view text);
 
+// For a message: printable, in backquotes, and cut after 100 bytes, since a file can hold a name of any length.
+std::string in_quotes(std::string_view name);
+
 // Returns "1 run" or "2 runs" for the noun "run".
 std::string counted(std::int64_t count, const std::string& noun);
 

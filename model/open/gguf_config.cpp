@@ -52,7 +52,7 @@ class GgufKeys {
       if (!value.key.starts_with(architecture_ + ".")) continue;
       const std::string_view key = value.key.substr(architecture_.size() + 1);
       if (std::ranges::find(known, key) == known.end() && std::ranges::find(here, key) == here.end())
-        refuse("the key `" + printable(value.key) + "` is not known here, and may change what the model computes");
+        refuse("the key " + in_quotes(value.key) + " is not known here, and may change what the model computes");
     }
   }
   [[noreturn]] void refuse(const std::string& why) const {
@@ -136,7 +136,7 @@ void take_rotations(const GgufKeys& keys, Sizes& sizes) {
     return;
   }
   if (scaling != computed)
-    keys.refuse("rotary positions of scaling `" + printable(scaling) + "` are not computed here; " + computed + " is");
+    keys.refuse("rotary positions of scaling " + in_quotes(scaling) + " are not computed here; " + computed + " is");
   sizes.rotary_factor = keys.real("rope.scaling.factor", 1);
   if (scaling == "yarn") sizes.rotary_context = keys.integer("rope.scaling.original_context_length");
 }

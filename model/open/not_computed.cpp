@@ -14,10 +14,10 @@ constexpr std::pair<const char*, const char*> kNotComputed[] = {
 }  // namespace
 
 std::string not_computed(const std::string& architecture, const std::vector<std::string>& known) {
-  std::string why = "` is not known here";
+  std::string why = " is not known here";
   for (const auto& [name, reason] : kNotComputed)
-    if (architecture == name) why = std::string("` is not computed here: ") + reason;
-  return "the architecture `" + printable(architecture) + why + "; " + listed(known) + " are";
+    if (architecture == name) why = std::string(" is not computed here: ") + reason;
+  return "the architecture " + in_quotes(architecture) + why + "; " + listed(known) + " are";
 }
 
 std::string listed(const std::vector<std::string>& names) {

@@ -137,7 +137,7 @@ std::string text_refusal(const OpenModel& model, const std::optional<Tokenizer>&
   }
   if (!is_gguf(model)) return "";
   const std::optional<std::string> pre = unknown_pre_tokenizer(*model.file);
-  return pre ? "its pre-tokenizer (`tokenizer.ggml.pre` is `" + printable(*pre) + "`) is not computed here" : "";
+  return pre ? "its pre-tokenizer (`tokenizer.ggml.pre` is " + in_quotes(*pre) + ") is not computed here" : "";
 }
 
 std::string begin_rule(const OpenModel& model) {

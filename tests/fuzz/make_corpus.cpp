@@ -393,6 +393,7 @@ void weights() {
   llama3.tensor("rope_freqs.weight", {4}, 0, 64);
   llama3.numbers = std::string(64, '\0') + raw_floats({1.7359413f, 8, 8, 8});
   put("open_config", "gguf_llama3", llama3.bytes());
+  put("open_config", "model_type_of_12000_bytes", R"({"model_type":")" + std::string(12000, 'a') + "\"}");
   put("open_config", "llama",
       R"({"model_type":"llama","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"
       R"("max_position_embeddings":32,"vocab_size":40,"rope_parameters":{"rope_type":"llama3","factor":8.0}})");

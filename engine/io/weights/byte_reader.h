@@ -25,14 +25,6 @@ struct WeightsNotRead : WeightFailure {
   using WeightFailure::WeightFailure;
 };
 
-// A name from a file for a message: printable and of bounded length.
-inline std::string in_quotes(std::string_view name) {
-  constexpr std::size_t kMost = 100;
-  std::string text = "`";
-  text += printable(name.substr(0, kMost));
-  return text += name.size() > kMost ? "...`" : "`";
-}
-
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}

@@ -29,6 +29,14 @@ TEST_CASE("printable: what moves the cursor, colours, ends the line or reorders 
   CHECK(printable("\xe6\x97") == "\\xe6\\x97");
 }
 
+TEST_CASE("printable: a name in quotes is of bounded length") {
+  CHECK(in_quotes("llama") == "`llama`");
+  CHECK(in_quotes("a\nb") == "`a\\nb`");
+  CHECK(in_quotes(std::string(100, 'x')) == "`" + std::string(100, 'x') + "`");
+  CHECK(in_quotes(std::string(20000, 'x')) == "`" + std::string(100, 'x') + "...`");
+  CHECK(in_quotes(std::string(20000, '\1')).size() < 500);
+}
+
 TEST_CASE("printable: any bytes become valid UTF-8 without control characters, and nothing is escaped twice over") {
   for (int first = 0; first < 256; ++first) {
     for (int second = 0; second < 256; ++second) {
