@@ -1,5 +1,7 @@
 #include "engine/io/hdf5_file.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -33,11 +35,24 @@ herr_t keep_first_reason(unsigned depth, const H5E_error2_t* error, void* kept) 
   return 0;
 }
 
+constexpr std::size_t kImageGrowth = std::size_t{1} << 24;
+
+// Throws std::bad_alloc unless an image can grow by `bytes` and libhdf5 has room for itself. Where memory runs out
+// inside libhdf5 1.10, its error handling can corrupt the heap (H5P_copy_plist).
+void require_memory(std::size_t bytes) {
+  constexpr std::size_t kOfLibrary = std::size_t{4} << 20;
+  const std::size_t all = bytes + kImageGrowth + kOfLibrary;
+  void* const probe = ::mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (probe == MAP_FAILED) throw std::bad_alloc();
+  ::munmap(probe, all);
+}
+
 // In memory where `path` is empty.
 hid_t make_file(const std::string& path, std::size_t user_block_bytes) {
+  if (path.empty()) require_memory(0);
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make a property list");
-  if (path.empty()) hdf5_check(H5Pset_fapl_core(access, std::size_t{1} << 24, false), "keep a file in memory");
+  if (path.empty()) hdf5_check(H5Pset_fapl_core(access, kImageGrowth, false), "keep a file in memory");
   hdf5_check(H5Pset_file_locking(access, false, true), "turn file locks off");  // some network file systems have none
   // The format of HDF5 1.8: every reader knows it, and its object headers can leave out times.
   hdf5_check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18), "choose the file format");
@@ -139,7 +154,8 @@ void Hdf5Image::add_groups_above(const std::string& path) {
 
 // Creates a dataset and the missing groups of its path; the caller closes it.
 hid_t Hdf5Image::add_dataset(const std::string& path, const std::vector<hsize_t>& sizes, hid_t file_type,
-                             hid_t memory_type, const void* data) {
+                             hid_t memory_type, const void* data, std::size_t bytes) {
+  require_memory(bytes);
   add_groups_above(path);
   Hdf5Handle space(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), H5Sclose,
                    "make the space of " + path);
@@ -152,7 +168,7 @@ hid_t Hdf5Image::add_dataset(const std::string& path, const std::vector<hsize_t>
 
 void Hdf5Image::add_text(const std::string& path, const std::string& text) {
   Hdf5Handle type(make_text_type(text.size()), H5Tclose, "make a text type");
-  Hdf5Handle dataset(add_dataset(path, {}, type, type, text.c_str()), H5Dclose, "add " + path);
+  Hdf5Handle dataset(add_dataset(path, {}, type, type, text.c_str(), text.size()), H5Dclose, "add " + path);
 }
 
 void Hdf5Image::add_tensor(const std::string& path, const Tensor& tensor, const std::string& axes) {
@@ -161,7 +177,8 @@ void Hdf5Image::add_tensor(const std::string& path, const Tensor& tensor, const 
   auto [in_file, in_memory] = tensor.dtype() == DType::F64   ? std::pair{H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE}
                               : tensor.dtype() == DType::F32 ? std::pair{H5T_IEEE_F32LE, H5T_NATIVE_FLOAT}
                                                              : std::pair{H5T_STD_I32LE, H5T_NATIVE_INT32};
-  Hdf5Handle dataset(add_dataset(path, sizes, in_file, in_memory, tensor.raw()), H5Dclose, "add " + path);
+  Hdf5Handle dataset(add_dataset(path, sizes, in_file, in_memory, tensor.raw(), tensor.bytes()), H5Dclose,
+                     "add " + path);
   if (!axes.empty()) add_attribute(dataset, kAxes, axes);
 }
 

@@ -53,7 +53,7 @@ class Hdf5Image {
  private:
   void add_groups_above(const std::string& path);
   hid_t add_dataset(const std::string& path, const std::vector<hsize_t>& sizes, hid_t file_type, hid_t memory_type,
-                    const void* data);
+                    const void* data, std::size_t bytes);
   std::size_t user_block_bytes_;
   Hdf5Handle file_;
 };
