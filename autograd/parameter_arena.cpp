@@ -89,6 +89,12 @@ void ParameterArena::allocate(std::uint64_t seed) {
   create_views();
 }
 
+void ParameterArena::allocate_zeros() {
+  lay_out(kBucketAlignment);
+  masters_ = Tensor::zeros({size_}, accumulate_type(compute_type_), device_);
+  create_views();
+}
+
 void ParameterArena::create_views() {
   compute_ = compute_type_ == DType::BF16 ? masters_.new_zeros({size_}, DType::BF16) : masters_;
   for (const auto& p : parameters_) {

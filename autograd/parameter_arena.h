@@ -39,6 +39,8 @@ class ParameterArena {
   // Allocates and draws the values. Those of each parameter come from the stream of (seed, its name) and are drawn on
   // the CPU, so every device has the same bits.
   void allocate(std::uint64_t seed);
+  // The same with zeros, for values that are all copied from elsewhere.
+  void allocate_zeros();
   // Replaces allocate(): nothing is drawn, matrices stay memory-mapped, and no parameter requires a gradient. On other
   // devices than the CPU, and for F64, all parameters are tensors that require one.
   void load_weights(const WeightSource& source);

@@ -22,8 +22,7 @@ std::string block_of(const std::string& path) {
   return path.substr(start.size(), path.find('.', start.size()) - start.size());
 }
 
-// Compares the sizes with parameters that every ablation has, and that bound the size of all others. So a model of
-// these sizes is about as large as its file.
+// Compares the sizes with parameters that every ablation has, to name the attribute that is wrong.
 void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
   auto number = [](const char* name, std::int64_t value) {
     return std::string("`") + name + "` = " + std::to_string(value);
@@ -104,25 +103,39 @@ Sizes sizes_of(const Checkpoint& checkpoint) {
   return sizes;
 }
 
-void restore_tensor(const Checkpoint& checkpoint, const std::string& path, Tensor& tensor) {
+namespace {
+
+void require_shape(const Checkpoint& checkpoint, const std::string& path, const Shape& shape) {
   const Tensor& stored = checkpoint.tensor(path);
-  if (!(stored.shape() == tensor.shape()))
-    refuse(checkpoint,
-           path + " is " + stored.shape().str() + ", a model of the sizes it names has " + tensor.shape().str());
-  tensor.copy_from(stored);
+  if (!(stored.shape() == shape))
+    refuse(checkpoint, path + " is " + stored.shape().str() + ", a model of the sizes it names has " + shape.str());
 }
 
-void restore_parameters(const Checkpoint& checkpoint, LanguageModel& model) {
+// That the checkpoint has the model's parameters and no others.
+void require_parameters(const Checkpoint& checkpoint, const LanguageModel& model) {
   std::set<std::string> known;
   for (const auto& parameter : model.parameters()) {
-    std::string path = kParameters + parameter->name();
-    restore_tensor(checkpoint, path, parameter->mutable_master());
+    const std::string path = kParameters + parameter->name();
+    require_shape(checkpoint, path, parameter->info().shape);
     known.insert(path);
   }
   for (const auto& [path, tensor] : checkpoint.tensors)
     if (path.starts_with(kParameters) && !known.contains(path))
       refuse(checkpoint, "it holds " + path + ", which a model of its policies does not have; " +
                              "engine/io/CHECKPOINT.md lists the parameters");
+}
+
+}  // namespace
+
+void restore_tensor(const Checkpoint& checkpoint, const std::string& path, Tensor& tensor) {
+  require_shape(checkpoint, path, tensor.shape());
+  tensor.copy_from(checkpoint.tensor(path));
+}
+
+void restore_parameters(const Checkpoint& checkpoint, LanguageModel& model) {
+  require_parameters(checkpoint, model);
+  for (const auto& parameter : model.parameters())
+    parameter->mutable_master().copy_from(checkpoint.tensor(kParameters + parameter->name()));
   model.parameters().refresh();
 }
 
@@ -144,11 +157,13 @@ std::unique_ptr<LanguageModel> load_model(const Checkpoint& checkpoint, const Ab
   require_notes(checkpoint, sizes);
   std::unique_ptr<LanguageModel> model;
   try {
-    model = ablation.make_model(sizes, InitScheme::torch, 0, compute, device);
+    model = ablation.make_model(sizes, InitScheme::uninitialized, 0, compute, device);
   } catch (const Error& error) {  // the sizes come from the file, not from the user
     if (error.code != Exit::usage) throw;
     refuse(checkpoint, error.what());
   }
+  require_parameters(checkpoint, *model);  // before their memory is taken, so that a small file asks for little
+  model->parameters().allocate_zeros();
   restore_parameters(checkpoint, *model);
   return model;
 }

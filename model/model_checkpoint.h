@@ -16,7 +16,7 @@ void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoin
                  const Tensor& masters = {});
 
 // The sizes of the model in a checkpoint. Throws Exit::corrupt_checkpoint, naming the size, for sizes that are invalid
-// or do not match the stored parameters. So a damaged file cannot cause a model that is larger than the file.
+// or do not match the stored parameters.
 Sizes sizes_of(const Checkpoint& checkpoint);
 
 // Copies the values. Throws Exit::corrupt_checkpoint for a shape that does not match, and a parameter that is missing
@@ -29,7 +29,8 @@ std::string parameters_checksum(const Checkpoint& checkpoint);
 // Copies one tensor of the checkpoint into one of equal shape.
 void restore_tensor(const Checkpoint& checkpoint, const std::string& path, Tensor& tensor);
 
-// A model of this ablation with the checkpoint's sizes and values; refuses a checkpoint of other policies.
+// A model of this ablation with the checkpoint's sizes and values; refuses a checkpoint of other policies. All shapes
+// are compared before memory is taken, so the model is about as large as its file.
 std::unique_ptr<LanguageModel> load_model(const Checkpoint& checkpoint, const Ablation& ablation, DType compute,
                                           const std::string& program, Device device = Device::cpu);
 

@@ -153,12 +153,16 @@ class FamilyWeights : public WeightSource {
       : file_(std::move(file)), config_(std::move(config)), in_place_(in_place) {}
 
   // Throws Error (Exit::corrupt_checkpoint), naming tensor and shapes, for a tensor that is missing or has another
-  // shape. matrix() also checks parameters that are no matrix of a product; read_values() returns their values.
+  // shape; so do matrix() and read_values(). Before memory is taken: a small file then asks for little.
+  void require_shapes(const ParameterArena& parameters) const {
+    for (const auto& parameter : parameters) rows_of(parameter->info());
+  }
+
   std::shared_ptr<const StoredMatrix> matrix(const ParameterInfo& parameter) const override {
-    if (!in_place_) return nullptr;
+    const bool is_matrix = parameter.role == ParameterRole::weight || parameter.name == "embedding.token.weight";
+    if (!in_place_ || !is_matrix) return nullptr;
     StoredMatrix matrix = rows_of(parameter);
     matrix.times = static_cast<float>(factor_of(parameter));
-    if (parameter.role != ParameterRole::weight && parameter.name != "embedding.token.weight") return nullptr;
     return std::make_shared<StoredMatrix>(std::move(matrix));
   }
 
@@ -188,8 +192,8 @@ class FamilyWeights : public WeightSource {
     if (is_tied()) used.insert(find(*file_, head_name(config_)));
     for (const StoredTensor& tensor : file_->tensors())
       if (!used.contains(&tensor) && !is_no_weight(config_, tensor.name))
-        throw Error(file_->path() + ": a model of the family `" + config_.family + "` has no place for the tensor `" +
-                        printable(tensor.name) + "` " + tensor.shape.str(),
+        throw Error(file_->path() + ": a model of the family `" + config_.family + "` has no place for the tensor " +
+                        in_quotes(tensor.name) + " " + tensor.shape.str(),
                     Exit::corrupt_checkpoint);
   }
 
@@ -203,7 +207,7 @@ class FamilyWeights : public WeightSource {
       std::vector<float> values(static_cast<std::size_t>(block.elements));
       decode(tensor->type, tensor->data + at / block.elements * block.bytes, block.elements, values.data());
       const bool is_nan = std::isnan(values[static_cast<std::size_t>(at % block.elements)]);
-      throw Error(file_->path() + ": the tensor `" + printable(tensor->name) + "` is " +
+      throw Error(file_->path() + ": the tensor " + in_quotes(tensor->name) + " is " +
                       (is_nan                            ? "NaN"
                        : tensor->type == StoredType::F64 ? "infinite, or beyond the range of F32,"
                                                          : "infinite") +
@@ -238,11 +242,10 @@ class FamilyWeights : public WeightSource {
     if (head->type == embedding->type && head->shape == embedding->shape &&
         std::memcmp(head->data, embedding->data, head->bytes) == 0)
       return;
-    throw Error(
-        file_->path() + ": the tensor `" + printable(head->name) + "` is not `" + printable(embedding->name) +
-            "`, and by `tie_word_embeddings` of config.json they are one; expected the same weights in both, or "
-            "`tie_word_embeddings` false",
-        Exit::corrupt_checkpoint);
+    throw Error(file_->path() + ": the tensor " + in_quotes(head->name) + " is not " + in_quotes(embedding->name) +
+                    ", and by `tie_word_embeddings` of config.json they are one; expected the same weights in both, or "
+                    "`tie_word_embeddings` false",
+                Exit::corrupt_checkpoint);
   }
 
   std::set<const StoredTensor*> tensors_of(const ParameterArena& parameters) const {
@@ -263,7 +266,7 @@ class FamilyWeights : public WeightSource {
     const std::vector<TensorPlace> all = places(parameter);
     for (std::size_t n = 0; n < all.size(); ++n) {
       const StoredTensor& stored = tensor(parameter, all[n].name);
-      shapes += (shapes.empty() ? "" : ", ") + ("`" + printable(stored.name) + "` " + stored.shape.str());
+      shapes += (shapes.empty() ? "" : ", ") + (in_quotes(stored.name) + " " + stored.shape.str());
       const std::int64_t rows = rows_of_tensor(n, all, matrix.rows, config_.sizes);
       const auto layout = layout_in(stored, all[n], parameter.shape, rows, config_.sizes.experts);
       if (layout) add_parts(stored, all[n], *layout, config_.sizes, matrix.parts);
@@ -316,6 +319,7 @@ void load_family_weights(std::shared_ptr<const WeightFile> file, const OpenConfi
                          bool in_place) {
   const FamilyWeights weights(std::move(file), config, in_place);
   weights.require_all_used(parameters);
+  weights.require_shapes(parameters);
   weights.require_finite(parameters);
   parameters.load_weights(weights);
 }

@@ -24,6 +24,7 @@ class RotaryDefaults : public PositionDefaults {
                                                 " are rotated (rotary_part)"
                                           : std::to_string(D)),
                Exit::usage);
+    check_table("rotary", sizes.context, std::llround(width / 2));
   }
 
   Var rotate(const Var& x_BHTD, const ForwardContext& ctx) const {

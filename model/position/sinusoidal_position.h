@@ -28,6 +28,7 @@ class Sinusoidal : public PositionDefaults {
     SINK_CHECK(sizes.width % 2 == 0, "sinusoidal",
                "sinusoidal positions need an even width (half sines, half cosines), got " + std::to_string(sizes.width),
                Exit::usage);
+    check_table("sinusoidal", sizes.context, sizes.width);
   }
 
   explicit Sinusoidal(ParameterFactory& make)

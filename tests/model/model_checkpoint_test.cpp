@@ -202,3 +202,31 @@ TEST_CASE("model checkpoint: axes say what the numbers of a parameter mean") {
   CHECK(checkpoint.axes.at("parameters/embedding.token.weight") == "V C");
   CHECK(checkpoint.axes.at("parameters/blocks.0.attention.extra.value") == "D");
 }
+
+TEST_CASE("model checkpoint: a small file does not make a large model, whatever sizes it names") {
+  struct Case {
+    std::string ablation;
+    Sizes sizes;       // of the parameters
+    std::string says;  // with a context of 65536
+  };
+  const Sizes wide{
+      .layers = 1, .heads = 1, .width = 8192, .feed_forward = 1, .context = 2, .vocabulary = 3, .head_width = 2};
+  const Sizes wide_heads{
+      .layers = 1, .heads = 1, .width = 2, .feed_forward = 1, .context = 2, .vocabulary = 3, .head_width = 8192};
+  for (const auto& [ablation, sizes, says] :
+       {Case{"pos_learnable", wide,
+             "parameters/embedding.position.weight is (2, 8192), a model of the sizes it names has (65536, 8192)"},
+        Case{"pos_absolute", wide, "a table of 65536 positions with 8192 values each is too large"},
+        Case{"baseline", wide_heads, "a table of 65536 positions with 4096 values each is too large"}}) {
+    CAPTURE(ablation);
+    if (!test::is_built(ablation)) continue;
+    const Ablation& made = ablation_named(ablation);
+    Checkpoint checkpoint;
+    store_model(made, *test::make_model(ablation, sizes, DType::F32), checkpoint);
+    checkpoint.attributes["context"] = "65536";
+    const std::string error = error_of([&] { load_model(checkpoint, made, DType::F32, "test", Device::cpu); });
+    CHECK_MESSAGE(error.starts_with("exit 4 "), error);
+    CHECK_MESSAGE(contains(error, says), error);
+    CHECK(allocator_stats().peak_bytes_in_use < std::size_t{256} << 20);
+  }
+}

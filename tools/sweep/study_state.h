@@ -93,7 +93,7 @@ struct StudyState {
 };
 
 // Reads the folders of all runs, or of this job only. Where a study that trains nothing lacks the tokens of a run, the
-// data of earlier rows are known by the name of their folder, and a note on stderr says so. Throws Error like found_run
+// data of earlier rows are known by the name of their folder, with a note on stderr. Throws Error like found_run
 // and EarlierRuns::find, and (Exit::bad_input) for a complete run that started from other parameters than those that
 // its start has now.
 void read_states(StudyState& state, std::optional<std::size_t> job = std::nullopt);
