@@ -37,8 +37,8 @@ herr_t keep_first_reason(unsigned depth, const H5E_error2_t* error, void* kept) 
 
 constexpr std::size_t kImageGrowth = std::size_t{1} << 24;
 
-// Throws std::bad_alloc unless an image can grow by `bytes` and libhdf5 has room for itself. Where memory runs out
-// inside libhdf5 1.10, its error handling can corrupt the heap (H5P_copy_plist).
+// Throws std::bad_alloc unless there is memory for an image that grows by `bytes`, and for libhdf5 itself. Where memory
+// runs out inside libhdf5 1.10, its error handling can corrupt the heap (H5P_copy_plist).
 void require_memory(std::size_t bytes) {
   constexpr std::size_t kOfLibrary = std::size_t{4} << 20;
   const std::size_t all = bytes + kImageGrowth + kOfLibrary;
