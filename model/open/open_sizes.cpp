@@ -28,6 +28,8 @@ void check_open_sizes(const std::string& path, const OpenConfig& config) {
   if (some_rotates) require_within("rotary-part", 1e-4, 1);  // 0 would be all of a head
   if (config.family == "gemma3" && sizes.window > 0) require_within("rotary-local-base", 1, 1e12);
   if (sizes.rotary_factor != 0) require_within("rotary-factor", 1, 1e6);
+  if (config.family == "gpt_oss" && sizes.rotary_factor > 0 && sizes.rotary_base == 1)
+    refuse("YaRN divides by the logarithm of the base of rotary positions, which must be above 1, got 1");
   if (sizes.attention_scale != 0) require_within("attention-scale", 1e-4, 1e4);
   const auto pairs =
       static_cast<std::size_t>(std::llround((sizes.rotary_part > 0 ? sizes.rotary_part : 1) *

@@ -263,6 +263,9 @@ TEST_CASE("open models: sizes that no model has, and 0 where it is no default, a
     const std::string neox = read_file("test", kModels + "gpt_neox.gguf"), count = "gptneox.rope.dimension_count";
     refused(with_gguf_value(neox, count, 0), {count, "above 0"});
   }
+  if (program_of("gpt_oss"))
+    refused(with_gguf_value(read_file("test", kModels + "gpt_oss_gguf.gguf"), "gpt-oss.rope.freq_base", 1.0f),
+            {"YaRN", "above 1, got 1"});
   const std::string swa = "gemma3.rope.freq_base_swa";
   refused(with_gguf_value(read_file("test", kModels + "gemma3_gguf.gguf"), swa, 0.0f), {swa, "above 0"});
   refused(with_gguf_value(read_file("test", kModels + "gemma3_gguf.gguf"), swa, 1e-30f), {"`rotary_local_base`"});
