@@ -9,20 +9,24 @@
 
 namespace sink {
 
-// The value of `variable`, or `own` where it is not set. Throws Error (Exit::usage) if it is no number from `least` to
-// `most`; `meaning` then says what it is.
-inline int environment_number(const char* variable, const std::string& meaning, int own, int least, int most) {
-  const char* set = std::getenv(variable);
-  if (!set) return own;
-  const std::string value = set;
+// `value`, of the environment variable `name`, as a number. Throws Error (Exit::usage) if it is no number from `least`
+// to `most`; `meaning` then says what it is.
+inline int environment_number(const std::string& name, const std::string& value, const std::string& meaning, int least,
+                              int most) {
   int number = 0;
   const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
   if (error != std::errc() || end != value.data() + value.size() || number < least || number > most)
     fail("environment",
-         std::string(variable) + " is expected to be " + meaning + " from " + std::to_string(least) + " to " +
-             std::to_string(most) + ", got \"" + value + "\"",
+         "the environment variable " + name + " is expected to be " + meaning + " from " + std::to_string(least) +
+             " to " + std::to_string(most) + ", got \"" + value + "\"",
          Exit::usage);
   return number;
+}
+
+// The same of this process's environment; `own` where the variable is not set.
+inline int environment_number_or(const char* name, int own, const std::string& meaning, int least, int most) {
+  const char* value = std::getenv(name);
+  return value ? environment_number(name, value, meaning, least, most) : own;
 }
 
 }  // namespace sink

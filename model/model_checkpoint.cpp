@@ -162,7 +162,7 @@ std::unique_ptr<LanguageModel> load_model(const Checkpoint& checkpoint, const Ab
     if (error.code != Exit::usage) throw;
     refuse(checkpoint, error.what());
   }
-  require_parameters(checkpoint, *model);  // before their memory is taken, so that a small file asks for little
+  require_parameters(checkpoint, *model);  // before allocation: a small file makes no large model
   model->parameters().allocate_zeros();
   restore_parameters(checkpoint, *model);
   return model;

@@ -2,12 +2,11 @@
 
 #include <unistd.h>
 
-#include <charconv>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
 
-#include "engine/check.h"
+#include "engine/environment_number.h"
 
 namespace sink {
 namespace {
@@ -18,15 +17,7 @@ bool has(const Variable& variable, const char* name) {
 }
 
 int number(const Variable& variable, const char* name, int least, int most) {
-  const std::string value = variable(name);
-  int number = 0;
-  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < least || number > most)
-    fail("ranks",
-         std::string("the environment's ") + name + " is expected to be a number from " + std::to_string(least) +
-             " to " + std::to_string(most) + ", got \"" + value + "\"",
-         Exit::usage);
-  return number;
+  return environment_number(name, variable(name), "a number", least, most);
 }
 
 struct Names {

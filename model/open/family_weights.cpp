@@ -153,7 +153,7 @@ class FamilyWeights : public WeightSource {
       : file_(std::move(file)), config_(std::move(config)), in_place_(in_place) {}
 
   // Throws Error (Exit::corrupt_checkpoint), naming tensor and shapes, for a tensor that is missing or has another
-  // shape; so do matrix() and read_values(). Before memory is taken: a small file then asks for little.
+  // shape; so do matrix() and read_values(). Called before allocation: a small file makes no large model.
   void require_shapes(const ParameterArena& parameters) const {
     for (const auto& parameter : parameters) rows_of(parameter->info());
   }

@@ -10,6 +10,7 @@
 #include "autograd/ops/rotary_node.h"
 #include "model/position/position_defaults.h"
 #include "model/position/scaled_inv_freq.h"
+#include "model/position/table_limit.h"
 
 namespace sink {
 

@@ -6,6 +6,7 @@
 #include "autograd/ops/add_node.h"
 #include "engine/ops/embedding/embedding.h"
 #include "model/position/position_defaults.h"
+#include "model/position/table_limit.h"
 
 namespace sink {
 

@@ -9,7 +9,7 @@
 namespace sink {
 
 TEST_CASE("a number of the environment is in its range, or refused") {
-  auto read = [] { return environment_number("SINK_TEST_NUMBER", "a number", 3, 1, 16); };
+  auto read = [] { return environment_number_or("SINK_TEST_NUMBER", 3, "a number", 1, 16); };
   ::unsetenv("SINK_TEST_NUMBER");
   CHECK(read() == 3);
   ::setenv("SINK_TEST_NUMBER", "16", 1);

@@ -24,7 +24,7 @@ constexpr unsigned kMostThreads = 1024;
 
 std::atomic<unsigned>& chosen_schedule() {
   static std::atomic<unsigned> chosen{
-      static_cast<unsigned>(environment_number("SINK_SCHEDULE", "a number", 0, 0, std::numeric_limits<int>::max()))};
+      static_cast<unsigned>(environment_number_or("SINK_SCHEDULE", 0, "a number", 0, std::numeric_limits<int>::max()))};
   return chosen;
 }
 

@@ -116,7 +116,7 @@ cublasStatus_t run(const Gemm& g, const Plan& plan, const Algorithm& algorithm, 
 }
 
 int requested_algorithms() {
-  static const int requested = environment_number("SINK_GEMM_ALGORITHMS", "a number", 1, 1, kMostAlgorithms);
+  static const int requested = environment_number_or("SINK_GEMM_ALGORITHMS", 1, "a number", 1, kMostAlgorithms);
   return requested;
 }
 
