@@ -4,10 +4,11 @@
   fuzz_long.py --build build/fuzz --hours 1 --jobs 2     an hour of each target, or what is left of it; a table on stdout
   fuzz_long.py --build build/fuzz --hours 1 --only gguf  of one target
   fuzz_long.py --build build/fuzz --table                what was done so far
-  fuzz_long.py --build build/fuzz --keep                 adds small inputs that reach new code to tests/fuzz/inputs/
+  fuzz_long.py --build build/fuzz --keep                 adds small inputs that reach new code to tests/fuzz/inputs/, and what
+                                                         was done to tests/fuzz/done.csv
 
 Needs the preset fuzz, built with clang. Targets take turns of five minutes. Hours are processor time, so other programs may run at the
-same time. A stopped run continues from BUILD/fuzz_long.csv, which records each turn.
+same time. A stopped run continues from BUILD/fuzz_long.csv, which records each turn, and from done.csv.
 """
 import argparse
 import base64
@@ -26,10 +27,12 @@ import tempfile
 import threading
 
 INPUTS = pathlib.Path(__file__).parent / "inputs"
+DONE = pathlib.Path(__file__).parent / "done.csv"
 TURN = 300  # seconds
 LARGEST_INPUT = 512  # bytes of an input in the repository
 INTERRUPTED = (72, -signal.SIGINT, -signal.SIGTERM)  # exit codes of a target that was stopped; 72 is libFuzzer's
-FIELDS = ["target", "seconds", "executions", "edges", "features", "inputs", "finding"]
+FIELDS = ["target", "seconds", "executions", "edges", "features", "inputs", "finding"]  # of a turn
+DONE_FIELDS = ["target", "seconds", "executions", "edges", "inputs", "findings"]
 
 
 class Target:
@@ -81,27 +84,45 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def table(rows, targets):
+def write_rows(path, fields, rows):
+    """Replaces a file whole, or leaves it."""
+    with tempfile.NamedTemporaryFile("w", newline="", dir=path.parent, delete=False) as file:
+        writer = csv.DictWriter(file, fields, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        file.flush()
+        os.fsync(file.fileno())
+    os.chmod(file.name, 0o644)
+    os.replace(file.name, path)
+
+
+def totals_of(record):
+    """What was done of each target, by done.csv and by the turns in `record`: a row of done.csv each."""
+    totals = {}
+    for row in rows_of(DONE) + rows_of(record):
+        total = totals.setdefault(row["target"], dict.fromkeys(DONE_FIELDS, 0) | {"target": row["target"]})
+        for field in ("seconds", "executions"):
+            total[field] += int(row[field])
+        for field in ("edges", "inputs"):
+            total[field] = max(total[field], int(row[field]))
+        total["findings"] += int(row["findings"]) if "findings" in row else row["finding"] != ""
+    return totals
+
+
+def table(totals, targets):
+    done = [totals[target.name] for target in targets if target.name in totals]
     lines = ["| target | minutes | executions | edges | inputs | findings |", "|---|---|---|---|---|---|"]
-    seconds = executions = findings = 0
-    for target in targets:
-        turns = [row for row in rows if row["target"] == target.name]
-        if not turns:
-            continue
-        of = lambda field: sum(int(row[field]) for row in turns)
-        found = sum(row["finding"] != "" for row in turns)
-        most = lambda field: max(int(row[field]) for row in turns)
-        lines.append(f"| {target.name} | {of('seconds') / 60:.0f} | {of('executions'):,} | {most('edges'):,} | {most('inputs'):,} | {found} |")
-        seconds, executions, findings = seconds + of("seconds"), executions + of("executions"), findings + found
+    for total in done:
+        lines.append(f"| {total['target']} | {total['seconds'] / 60:.0f} | {total['executions']:,} | {total['edges']:,} | {total['inputs']:,} | "
+                     f"{total['findings']} |")
+    seconds, executions, findings = (sum(total[field] for total in done) for field in ("seconds", "executions", "findings"))
     lines.append(f"\n{seconds / 3600:.1f} hours, {executions:,} executions, {findings} findings")
     return "\n".join(lines)
 
 
 def fuzz(targets, record, hours, jobs):
     lock = threading.Lock()
-    done = collections.Counter()
-    for row in rows_of(record):
-        done[row["target"]] += int(row["seconds"])
+    done = collections.Counter({name: total["seconds"] for name, total in totals_of(record).items()})
     waiting = list(targets)
 
     def next_target():
@@ -169,7 +190,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
     parser.add_argument("--only", help="some targets, with commas between them")
     parser.add_argument("--table", action="store_true", help="only the table")
-    parser.add_argument("--keep", action="store_true", help="only keep inputs")
+    parser.add_argument("--keep", action="store_true", help="only keep inputs and what was done")
     options = parser.parse_args()
     targets = targets_of(options.build)
     if options.only:
@@ -182,12 +203,13 @@ def main():
     if options.keep:
         for target in targets:
             print(f"{target.name}: {keep(target)} inputs added", flush=True)
+        write_rows(DONE, DONE_FIELDS, sorted(totals_of(record).values(), key=lambda total: total["target"]))
+        record.unlink(missing_ok=True)
         return 0
     if not options.table:
         fuzz(targets, record, options.hours, options.jobs)
-    rows = rows_of(record)
-    print(table(rows, targets))
-    return 1 if any(row["finding"] for row in rows) else 0
+    print(table(totals_of(record), targets))
+    return 1 if any(row["finding"] for row in rows_of(record)) else 0
 
 
 if __name__ == "__main__":
