@@ -17,7 +17,9 @@ import time
 from life import Life
 
 FAILED = pathlib.Path(__file__).parent / "failed_seeds.txt"
-PLANTS = ["fsync", "rename", "unlink", "prctl"]  # FAULT_PLANT of fault_shim.cpp
+# FAULT_PLANT of fault_shim.cpp, and a word of what a life reports that met it.
+PLANTS = {"fsync": "finished_means_durable", "rename": "finished_means_durable", "unlink": "temporary",
+          "prctl": "no_process_survives"}
 
 
 def live(seed, build, plant, loud=False):
@@ -25,7 +27,7 @@ def live(seed, build, plant, loud=False):
     try:
         life.live()
     except Exception as error:  # of the simulator, or of the undisturbed life
-        if loud:
+        if loud or plant:
             raise
         life.problems.append(f"{type(error).__name__}: {error}")
     return seed, life.problems, life.counts
@@ -45,7 +47,7 @@ def main():
     parser.add_argument("--lives", type=int, default=10**9, help="new lives at most")
     parser.add_argument("--first", type=int, help="the first new seed, then those after it; else the time")
     parser.add_argument("--jobs", type=int, default=1, help="lives at a time")
-    parser.add_argument("--plant", choices=PLANTS, help="a fault of ours on purpose, which a life must find")
+    parser.add_argument("--plant", choices=[*PLANTS], help="a fault of ours on purpose, which a life must find")
     parser.add_argument("--stop-at-first", action="store_true", help="end when one life has broken an invariant")
     options = parser.parse_args()
     build = options.build.resolve()
@@ -78,6 +80,8 @@ def main():
             for seed, problems, events in (future.result() for future in done):
                 lives += 1
                 counts += events
+                if problems and options.plant and not any(PLANTS[options.plant] in problem for problem in problems):
+                    sys.exit(f"seed {seed}: expected {PLANTS[options.plant]} to be broken, got {problems[0][:600]}")
                 if problems:
                     failed.append(seed)
                     print(f"seed {seed}: " + "\n  ".join(problem[:600] for problem in problems[:5]), flush=True)

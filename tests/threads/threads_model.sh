@@ -8,11 +8,11 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
-# faults FILE [OPTION]: how many spin finds, 0 or 1
+# faults FILE [OPTION]: prints how many spin finds, 0 or 1. Exit status 1 if it could not look for them.
 faults() {
   spin "${@:2}" -run "$1" >said 2>&1 || true
-  grep -q "Warning: max search depth" said && { cat said; exit 1; }
-  grep -oE "errors: [0-9]+" said | grep -oE "[0-9]+" || { cat said >&2; exit 1; }
+  ! grep -q "Warning: max search depth" said || { cat said >&2; return 1; }
+  grep -oE "errors: [0-9]+" said | grep -oE "[0-9]+" || { cat said >&2; return 1; }
 }
 
 for team in "" -DTEAM; do
@@ -25,7 +25,10 @@ done
 broken() {
   sed "$2" "$model" >broken.pml
   ! cmp -s "$model" broken.pml || { echo "$1: nothing to break, mend this test"; exit 1; }
-  [ "$(faults broken.pml)" != 0 ] || [ "$(faults broken.pml -DTEAM)" != 0 ] || { echo "$1: not noticed"; exit 1; }
+  local alone team
+  alone=$(faults broken.pml) || { echo "$1: spin cannot run the broken model"; exit 1; }
+  team=$(faults broken.pml -DTEAM) || { echo "$1: spin cannot run the broken model of a team"; exit 1; }
+  [ "$alone" != 0 ] || [ "$team" != 0 ] || { echo "$1: not noticed"; exit 1; }
   echo "$1: noticed"
 }
 broken "the ticket stays open between loops" '/ticket_next = CLOSED/d'
