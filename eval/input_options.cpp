@@ -79,7 +79,8 @@ std::vector<std::int32_t> InputOptions::one_sequence(const Checkpoint& checkpoin
 
 std::vector<CLI::Option*> add_text_options(CLI::App* command, InputOptions& input) {
   CLI::Option* text = command->add_option(
-      "--text", input.text, "a text; tokenised like the training data, with its --fixed-token at --fixed-position");
+      "--text", input.text,
+      "a text; tokenised like the training data, after its begin token or with its --fixed-token at --fixed-position");
   CLI::Option* file = command->add_option("--text-file", input.text_file, "the same, from a UTF-8 file");
   text->excludes(file);
   return {text, file};

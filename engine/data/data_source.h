@@ -36,6 +36,8 @@ class DataSource {
   virtual std::string token_text(std::int32_t id) const = 0;
   // The tokenizer as its file's text, for checkpoints; empty where there is none.
   virtual std::string tokenizer_json() const { return {}; }
+  // The id before every document; -1: none.
+  virtual std::int64_t begin_token() const { return -1; }
   // tokens_checksum of the data; empty where the settings determine the tokens.
   virtual std::string checksum() const { return {}; }
   // Tokens in one epoch; 0 if the data never ends.

@@ -32,6 +32,9 @@ std::string other_text(const Checkpoint& checkpoint, const DataSource& data, con
 void store_data(const DataSource& data, Checkpoint& checkpoint) {
   if (std::string checksum = data.checksum(); !checksum.empty()) checkpoint.attributes[kChecksum] = checksum;
   if (std::string tokenizer = data.tokenizer_json(); !tokenizer.empty()) checkpoint.attributes[kTokenizer] = tokenizer;
+  if (data.begin_token() < 0) return;
+  checkpoint.attributes["begin_token"] = std::to_string(data.begin_token());
+  checkpoint.attributes["begin_rule"] = "the --begin-token with which `prepare` made its data";
 }
 
 void require_same_tokenizer(const Checkpoint& checkpoint, const DataSource& data, const std::string& folder) {

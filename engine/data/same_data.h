@@ -8,7 +8,8 @@
 
 namespace sink {
 
-// Sets the attributes `data_sha256` and `tokenizer_json` where the data has them.
+// Sets the attributes `data_sha256`, `tokenizer_json` and `begin_token` (with `begin_rule`, where it is from) where the
+// data has them.
 void store_data(const DataSource& data, Checkpoint& checkpoint);
 
 // Throws Error (Exit::bad_input) where `data`, in `folder`, has another tokenizer than the checkpoint. Accepts either

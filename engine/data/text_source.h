@@ -31,6 +31,7 @@ class TextSource : public DataSource {
   std::int64_t validation_sequences() const override { return validation_sequences_; }
   std::string token_text(std::int32_t id) const override { return tokenizer_.token_text(id); }
   std::string tokenizer_json() const override { return tokenizer_.json(); }
+  std::int64_t begin_token() const override { return file_.begin_token; }
   std::string checksum() const override { return file_.checksum; }
   std::int64_t train_tokens() const override;
   std::vector<DomainUse> domains() const override;

@@ -73,6 +73,8 @@ TokenFile read(const std::string& path, int version) {
     return file;
   }
   file.end_of_text = number_in<std::int64_t>(texts["end_of_text"], "end_of_text", 0, file.vocabulary - 1);
+  if (texts.contains("begin_token"))
+    file.begin_token = number_in<std::int64_t>(texts["begin_token"], "begin_token", 0, file.vocabulary - 1);
   file.checksum = texts["data_sha256"];
   if (file.checksum.size() != 64) throw Hdf5Failure("it has no checksum of its tokens");
   file.domains = domains_from_text(texts["domains"]);

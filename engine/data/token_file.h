@@ -71,13 +71,14 @@ struct TextDomain {
 // On disk: a checksum header (engine/io/checksum_header.h), then HDF5. Datasets, one-dimensional: `train` and `valid`
 // (u16, or u32 if the vocabulary is larger than 65536); in version 3 also `train_predicted` and `valid_predicted`
 // (TokenMarks). Attributes: `vocabulary`, `sources`, `data_sha256`, `tokenizer_sha256`, `end_of_text` (the id after
-// every document) and `domains`. Each line of `domains` has, separated by tabs: name, weight, documents, tokens of
-// train, tokens of valid.
+// every document), `begin_token` (the id before every document, if there is one) and `domains`. Each line of `domains`
+// has, separated by tabs: name, weight, documents, tokens of train, tokens of valid.
 struct TokenFile {
   TokenIds train, valid;
   TokenMarks train_predicted, valid_predicted;
   std::int64_t vocabulary = 0;
   std::int64_t end_of_text = -1;    // -1: unknown (version 1)
+  std::int64_t begin_token = -1;    // -1: none
   std::string sources;              // names of the text files, one per line
   std::string tokenizer_sha256;     // of the tokenizer.json in the same folder
   std::string checksum;             // tokens_checksum of its tokens

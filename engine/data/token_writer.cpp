@@ -51,8 +51,8 @@ void require_in_file(const std::string& temporary, const std::string& path, cons
     const TokenFile found = read_token_file(temporary);
     const std::string tokens = tokens_checksum(found.train, found.valid, found.train_predicted, found.valid_predicted);
     if (tokens == expected.checksum && found.checksum == expected.checksum && found.vocabulary == expected.vocabulary &&
-        found.end_of_text == expected.end_of_text && found.sources == expected.sources &&
-        found.tokenizer_sha256 == expected.tokenizer_sha256 &&
+        found.end_of_text == expected.end_of_text && found.begin_token == expected.begin_token &&
+        found.sources == expected.sources && found.tokenizer_sha256 == expected.tokenizer_sha256 &&
         domains_to_text(found.domains) == domains_to_text(expected.domains))
       return;
   } catch (const Error& error) {
@@ -198,12 +198,13 @@ void TokenWriter::close(const About& about) {
   // A limit on file sizes fails here and not inside HDF5.
   if (::truncate(temporary.c_str(), static_cast<off_t>(tokens_bytes + kBlock)) != 0) fail_io("write", path_, errno);
   const std::string checksum = tokens_checksum(ids_of(spools_[0]), ids_of(spools_[1]), marks[0], marks[1]);
-  const std::vector<std::pair<std::string, std::string>> attributes{{"vocabulary", std::to_string(vocabulary_)},
-                                                                    {"end_of_text", std::to_string(about.end_of_text)},
-                                                                    {"sources", about.sources},
-                                                                    {"data_sha256", checksum},
-                                                                    {"tokenizer_sha256", about.tokenizer_sha256},
-                                                                    {"domains", domains_to_text(domains_)}};
+  std::vector<std::pair<std::string, std::string>> attributes{{"vocabulary", std::to_string(vocabulary_)},
+                                                              {"end_of_text", std::to_string(about.end_of_text)},
+                                                              {"sources", about.sources},
+                                                              {"data_sha256", checksum},
+                                                              {"tokenizer_sha256", about.tokenizer_sha256},
+                                                              {"domains", domains_to_text(domains_)}};
+  if (about.begin_token >= 0) attributes.emplace_back("begin_token", std::to_string(about.begin_token));
   std::uint64_t bytes = 0;
   try {
     bytes = write_hdf5_frame(temporary, kChecksumHeaderBytes, attributes, lists_in_file);
@@ -223,6 +224,7 @@ void TokenWriter::close(const About& about) {
   TokenFile expected;
   expected.vocabulary = vocabulary_;
   expected.end_of_text = about.end_of_text;
+  expected.begin_token = about.begin_token;
   expected.sources = about.sources;
   expected.tokenizer_sha256 = about.tokenizer_sha256;
   expected.checksum = checksum;

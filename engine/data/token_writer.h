@@ -30,6 +30,7 @@ class TokenWriter {
 
   struct About {
     std::int64_t end_of_text = 0;
+    std::int64_t begin_token = -1;  // -1: none
     std::string sources, tokenizer_sha256;
   };
   // Writes the temporary, flushes it to the disk and compares what the disk has with what was written; commit() renames

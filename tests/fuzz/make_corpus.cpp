@@ -158,7 +158,8 @@ void tokens() {
     sound.add_document(ids, false);
     sound.begin_domain("b", 0.75);
     sound.add_document(ids, true);
-    sound.close({.end_of_text = 0, .sources = "a.txt 17\n", .tokenizer_sha256 = ""});
+    sound.close(
+        {.end_of_text = 0, .begin_token = vocabulary == 300 ? 1 : -1, .sources = "a.txt 17\n", .tokenizer_sha256 = ""});
     sound.commit();
     std::string whole = bytes_of(root / "tokens.h5"), name = vocabulary == 300 ? "narrow" : "wide";
     fs::remove(root / "tokens.h5");

@@ -132,7 +132,10 @@ void write(const Options& options, const Tokenizer& tokenizer, const std::string
     std::fprintf(stderr, "prepare: note: too few documents to split; holding out the last %lld tokens\n",
                  static_cast<long long>(moved));
   std::string json = tokenizer.json();
-  writer.close({.end_of_text = tokenizer.end_of_text(), .sources = sources, .tokenizer_sha256 = sha256_hex(json)});
+  writer.close({.end_of_text = tokenizer.end_of_text(),
+                .begin_token = options.begin_token,
+                .sources = sources,
+                .tokenizer_sha256 = sha256_hex(json)});
   OutputFile tokenizer_file(options.out + "/tokenizer.json", json.size());
   tokenizer_file.write(json.data(), json.size());
   tokenizer_file.close();

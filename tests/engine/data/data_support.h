@@ -29,25 +29,32 @@ struct NewTokens {
   std::vector<std::int32_t> train, valid;
   std::int64_t vocabulary = 258;
   std::string sources = "here", tokenizer_sha256 = "";
+  std::int64_t begin_token = -1;
 };
 inline void write_tokens(const std::string& path, const NewTokens& tokens) {
   TokenWriter writer(path, tokens.vocabulary);
   writer.begin_domain("text", 0);
   writer.add_document(tokens.train, false);
   writer.add_document(tokens.valid, true);
-  writer.close({.end_of_text = 0, .sources = tokens.sources, .tokenizer_sha256 = tokens.tokenizer_sha256});
+  writer.close({.end_of_text = 0,
+                .begin_token = tokens.begin_token,
+                .sources = tokens.sources,
+                .tokenizer_sha256 = tokens.tokenizer_sha256});
   writer.commit();
 }
 
 // Token i is i modulo 251, so that each tells its position; `train` and `valid` are token counts.
-inline void write_counting_text(const TemporaryFolder& folder, std::size_t train, std::size_t valid) {
+inline void write_counting_text(const std::string& folder, std::size_t train, std::size_t valid) {
   std::string json = Tokenizer::train({"x"}, 258).json();
   NewTokens file;
   file.tokenizer_sha256 = sha256_hex(json);
   for (std::size_t i = 0; i < train; ++i) file.train.push_back(static_cast<std::int32_t>(i % 251));
   for (std::size_t i = 0; i < valid; ++i) file.valid.push_back(static_cast<std::int32_t>(i % 251));
-  write_bytes(folder / "tokenizer.json", json);
-  write_tokens(folder / "tokens.h5", file);
+  write_bytes(folder + "/tokenizer.json", json);
+  write_tokens(folder + "/tokens.h5", file);
+}
+inline void write_counting_text(const TemporaryFolder& folder, std::size_t train, std::size_t valid) {
+  write_counting_text(folder.path, train, valid);
 }
 
 }  // namespace sink

@@ -89,6 +89,7 @@ TEST_CASE("prepare: makes data that a source can read, the same each time") {
       run(folder, "--text " + one + " --tokenizer " + folder / "again/tokenizer.json --out " + folder / "one").wait() ==
       0);
   TokenFile single = read_token_file(folder / "one/tokens.h5");
+  CHECK(single.begin_token == -1);
   CHECK(single.vocabulary == 300);
   train = values(single.train);
   CHECK(values(single.valid).back() == 0);
@@ -184,6 +185,7 @@ TEST_CASE("prepare: domains of text and JSONL, plain and packed, without copies,
   REQUIRE_MESSAGE(program.wait() == 0, program.err());
   CHECK(contains(program.out(), "documents         51\n"));
   TokenFile file = read_token_file(folder / "data/tokens.h5");
+  CHECK(file.begin_token == 1);
   REQUIRE(file.domains.size() == 2);
   CHECK(file.domains[0].name == "first");
   CHECK(file.domains[0].weight == 3);
@@ -252,6 +254,7 @@ TEST_CASE("prepare: chats become tokens of which the answers are predicted, by t
   CHECK(read_bytes(folder / "data/tokenizer.json") == read_bytes(folder / "text/tokenizer.json"));
   Tokenizer bpe = Tokenizer::load(folder / "text/tokenizer.json");
   TokenFile file = read_token_file(folder / "data/tokens.h5");
+  CHECK(file.begin_token == 1);
   CHECK(file.domains[0].name == "chat");
   // Side by side, what is predicted is every answer and the text that ends it, and the sides are those of the hashes.
   std::string expected[2];

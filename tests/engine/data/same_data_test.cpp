@@ -12,11 +12,13 @@ namespace fs = std::filesystem;
 namespace {
 
 // A prepared text in `folder`; `shift` makes another one, `letters` another tokenizer of the same size.
-void write_text(const std::string& folder, std::int32_t shift, const char* letters = "xyxyxyxy") {
+void write_text(const std::string& folder, std::int32_t shift, const char* letters = "xyxyxyxy",
+                std::int64_t begin_token = -1) {
   std::string json = Tokenizer::train({letters}, 259).json();
   NewTokens file{.train = {}, .valid = {}, .vocabulary = 259};
   file.sources = folder;  // where text came from does not say what it is
   file.tokenizer_sha256 = sha256_hex(json);
+  file.begin_token = begin_token;
   for (std::int32_t i = 0; i < 2000; ++i) file.train.push_back((i + shift) % 251);
   for (std::int32_t i = 0; i < 200; ++i) file.valid.push_back(i % 251);
   fs::create_directories(folder);
@@ -33,9 +35,10 @@ struct World : TemporaryFolder {
     Subprocess program = shell(*this, line);
     int code = program.wait();
     said = program.err();
+    printed = program.out();
     return code;
   }
-  std::string said;
+  std::string said, printed;
 };
 
 }  // namespace
@@ -131,4 +134,26 @@ TEST_CASE("data: a checkpoint that does not say what its text was is accepted, w
   CHECK(world.run(kTraining + std::string("--data dd --steps 6 --run run --resume auto")) == 0);
   CHECK(contains(world.said, "note: run/checkpoint.h5 has no checksum"));
   CHECK(load_checkpoint(world / "run/checkpoint.h5").attributes.contains("data_sha256"));
+}
+
+TEST_CASE("data: a text begins like the documents of the training data, with their begin token if they have one") {
+  World world;
+  write_text(world / "dd", 0, "xyxyxyxy", 7);
+  write_text(world / "without", 0);
+  for (const char* data : {"dd", "without"}) {
+    CAPTURE(data);
+    REQUIRE(world.run(kTraining + std::string("--steps 1 --data ") + data + " --run " + data + "_run") == 0);
+    const std::string run = data + std::string("_run/checkpoint.h5"), begin = std::string(data) == "dd" ? "7 " : "";
+    REQUIRE(world.run("eval_pos_learnable tokens --text abc " + run) == 0);
+    std::string ids;
+    for (std::int32_t id : Tokenizer::load(world / (data + std::string("/tokenizer.json"))).encode("abc"))
+      ids += (ids.empty() ? "" : " ") + std::to_string(id);
+    CHECK(world.printed == begin + ids + "\n");
+    REQUIRE(world.run("eval_pos_learnable attention --text abc " + run) == 0);
+    CHECK(contains(world.printed, begin.empty() ? "no begin token (no --fixed-token)" : "added by the --begin-token"));
+  }
+  // The fixed token of a run is in place of it.
+  REQUIRE(world.run(kTraining + std::string("--steps 1 --data dd --run fixed --fixed-token 9")) == 0);
+  REQUIRE(world.run("eval_pos_learnable tokens --text abc fixed/checkpoint.h5") == 0);
+  CHECK(world.printed.starts_with("9 "));
 }

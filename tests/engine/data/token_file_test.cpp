@@ -18,6 +18,7 @@ TEST_CASE("token file: comes back as it was, in 16 or 32 bits") {
     NewTokens file{.train = {}, .valid = {0, 1, static_cast<std::int32_t>(vocabulary - 1)}, .vocabulary = vocabulary};
     file.sources = "a.txt 5\nb.txt 6\n";
     file.tokenizer_sha256 = sha256_hex("x");
+    file.begin_token = vocabulary % 2 == 0 ? vocabulary - 1 : -1;
     for (std::int32_t i = 0; i < 5000; ++i) file.train.push_back(static_cast<std::int32_t>(i * 7919 % vocabulary));
     write_tokens(folder / "tokens.h5", file);
     CHECK((read_bytes(folder / "tokens.h5").size() > 4 * 5003) == (vocabulary > 65536));
@@ -27,6 +28,7 @@ TEST_CASE("token file: comes back as it was, in 16 or 32 bits") {
     CHECK(again.vocabulary == file.vocabulary);
     CHECK(again.sources == file.sources);
     CHECK(again.tokenizer_sha256 == file.tokenizer_sha256);
+    CHECK(again.begin_token == file.begin_token);
     CHECK(again.checksum == tokens_checksum(again.train, again.valid));
     std::vector<std::int32_t> two(2);
     again.train.copy(17, 2, two.data());
