@@ -219,11 +219,12 @@ int exit_code_of(const JobsResult& end) {
   return 128 + end.signal;
 }
 
-// `--as-rank`: trains this job as one of its ranks.
+// `--as-rank`: trains this job as one of its ranks. The process that started them has read its state; by now another
+// rank may have moved the folder of a failed run away.
 int run_rank(const Request& request, StudyState& state) {
   require_index(state, request.index.value());
-  read_states(state, request.index);
   StudyRun& run = state.runs[*request.index];
+  if (request.retry) start_again(run.config);
   run.config.threads = request.threads.value();
   return train_as_rank(run.config, state.groups[run.group].ablation);
 }

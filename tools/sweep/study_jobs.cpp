@@ -156,8 +156,10 @@ class StudyJobs {
   // Each rank is a process of this program that trains the same job (train_as_rank).
   int train_on_ranks(std::size_t run) const {
     std::vector<std::string> command = state_.command;
-    command.insert(command.end(), {"--index", std::to_string(run), "--threads",
-                                   std::to_string(state_.runs[run].config.threads), "--as-rank"});
+    const RunConfig& config = state_.runs[run].config;
+    command.insert(command.end(),
+                   {"--index", std::to_string(run), "--threads", std::to_string(config.threads), "--as-rank"});
+    if (config.force) command.emplace_back("--retry");
     return run_mpirun(state_.ranks, command);
   }
 

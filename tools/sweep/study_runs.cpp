@@ -46,9 +46,12 @@ class Expansion {
   std::vector<StudyGroup> groups() {
     do {
       groups_.clear();
+      unread_.clear();
       for (const RunGrid& grid : study_.runs)
         if (grid.size.empty() || grid.size == request_.size) add(grid);
     } while (adds_starts());
+    for (const auto& [setting, why] : unread_)
+      if (!why.empty()) add_problem(setting + why);
     if (names_.empty() && problems_.empty())
       add_problem("no run is of --size " + request_.size + ": every [[runs]] has another size; give that one");
     if (!names_.empty() && !names_.contains(study_.baseline))
@@ -126,12 +129,26 @@ class Expansion {
         names_.insert(group.name);
         bases_.emplace(group.name, group);
         if (is_selected(group.name, group.ablation.name))
-          complete(grid.study.empty() ? nullptr : &grid.study[n], std::move(group));
-      } catch (const Error& error) { add_problem("line " + std::to_string(grid.line) + ": " + error.what()); }
+          complete(grid, grid.study.empty() ? nullptr : &grid.study[n], std::move(group));
+        else
+          for (const auto& [flag, values] : grid.settings) unread_[place_of(grid) + flag].clear();
+      } catch (const Error& error) { add_problem(place_of(grid) + error.what()); }
+  }
+
+  static std::string place_of(const RunGrid& grid) { return "line " + std::to_string(grid.line) + ": "; }
+
+  // A setting that no run of its list reads, or of the study for --set, would do nothing.
+  void note_reader(const std::string& place, const std::string& flag, const StudyGroup& group) {
+    const auto [unread, is_first] = unread_.try_emplace(place + flag);
+    if (!is_first && unread->second.empty()) return;  // another run reads it
+    unread->second.clear();
+    try {
+      require_read([&](const std::string& other) { return other == flag; }, group.config, group.config.policies);
+    } catch (const Error& error) { unread->second = std::string(": ") + error.what(); }
   }
 
   // Adds the ablation and the paper's row, and the group to groups_. Throws Error if it cannot be trained.
-  void complete(const std::string* id, StudyGroup group) {
+  void complete(const RunGrid& grid, const std::string* id, StudyGroup group) {
     group.row = row_of(group.ablation.name, group.name == group.ablation.name, id);
     group.ablation = ablation_named(group.ablation.name);
     group.config.ablation = group.ablation.name;
@@ -139,6 +156,8 @@ class Expansion {
     RunConfig config = group.config;
     config.run = "run";
     require_consistent(config, group.ablation);
+    for (const auto& [flag, value] : request_.changes) note_reader("--set ", flag, group);
+    for (const auto& [flag, values] : grid.settings) note_reader(place_of(grid), flag, group);
     auto same =
         std::find_if(groups_.begin(), groups_.end(), [&](const StudyGroup& other) { return other.name == group.name; });
     if (same == groups_.end()) {
@@ -176,10 +195,11 @@ class Expansion {
   RunConfig common_;
   std::int64_t planned_steps_ = 0;  // of common_, before changes
   std::vector<StudyGroup> groups_;
-  std::set<std::string> names_;              // of all groups
-  std::set<std::string> matched_;            // of request_.only
-  std::set<std::string> starts_;             // groups from which selected ones start
-  std::map<std::string, StudyGroup> bases_;  // all groups so far by name, before their settings are completed
+  std::set<std::string> names_;                // of all groups
+  std::set<std::string> matched_;              // of request_.only
+  std::set<std::string> starts_;               // groups from which selected ones start
+  std::map<std::string, StudyGroup> bases_;    // all groups so far by name, before their settings are completed
+  std::map<std::string, std::string> unread_;  // settings of --set and of a list of runs; why no run reads it, or ""
   std::vector<std::string> problems_;
 };
 

@@ -85,6 +85,8 @@ std::string differing_settings(const RunConfig& stored, const RunConfig& wanted)
   };
   if (stored.ablation != wanted.ablation)
     differs("ablation", toml_text(SettingValue(stored.ablation)), toml_text(SettingValue(wanted.ablation)));
+  else if (!stored.policies.empty() && !wanted.policies.empty() && stored.policies != wanted.policies)
+    differs("policies", toml_text(SettingValue(stored.policies)), toml_text(SettingValue(wanted.policies)));
   for (const Setting<RunConfig>& setting : run_config_table()) {
     if (!is_saved(setting) || ignored_settings().contains(setting.flag)) continue;
     if (setting.flag == "initial" && fs::weakly_canonical(stored.initial) == fs::weakly_canonical(wanted.initial))
@@ -214,6 +216,11 @@ void require_own_start(const RunConfig& run, const RunConfig& start) {
 
 }  // namespace
 
+void start_again(RunConfig& config) {
+  config.force = true;
+  config.resume = "never";
+}
+
 bool replaces_run(const EarlierRun& earlier, RunStatus own, bool retry) {
   if (own == RunStatus::complete) return false;
   return earlier.status == RunStatus::complete || (own != RunStatus::failed && !retry);
@@ -245,8 +252,7 @@ void read_states(StudyState& state, std::optional<std::size_t> job) {
       continue;
     }
     if (found.status == RunStatus::failed && state.retry) {
-      config.force = true;
-      config.resume = "never";
+      start_again(config);
     } else if (found.status == RunStatus::failed || found.status == RunStatus::complete) {
       continue;
     }

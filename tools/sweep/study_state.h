@@ -22,6 +22,7 @@ struct FoundRun {
 };
 
 // The settings in which a stored configuration differs from the wanted one, "heads = 4 instead of 8, ..."; "" if none.
+// The policies of its ablation are compared where both have them: its struct may have changed.
 // Ignores settings on which no result depends (threads, how often is evaluated, saved and logged; onsets, which depend
 // on how often is evaluated, are left out of the tables) and the path of the data, whose checksum is compared instead.
 // Settings unknown to older programs have their default.
@@ -97,6 +98,9 @@ struct StudyState {
 // and EarlierRuns::find, and (Exit::bad_input) for a complete run that started from other parameters than those that
 // its start has now.
 void read_states(StudyState& state, std::optional<std::size_t> job = std::nullopt);
+
+// A failed run that is retried: its folder is kept aside, and it begins at its first step.
+void start_again(RunConfig& config);
 
 // Whether the folder holds the complete run now.
 bool is_complete(const StudyRun& run);

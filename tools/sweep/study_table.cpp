@@ -80,6 +80,15 @@ std::string inputs_of(const StudyResults& results) {
   return joined(inputs, "; ");
 }
 
+// Rows over more tokens spread their weight over more keys, so Sink_1 at the length of training is not the paper's.
+std::string other_length(const RunConfig& config) {
+  constexpr std::int64_t kPaperLength = 64;
+  if (config.task != "text" || config.context == kPaperLength) return "";
+  return " The paper measures sequences of " + std::to_string(kPaperLength) + " tokens, these runs sequences of " +
+         std::to_string(config.context) + "; `eval_<ablation> sink` measures their checkpoints at " +
+         std::to_string(kPaperLength) + ".";
+}
+
 // The heading, then a row per group. Loss and Sink_1 are followed by their difference from the baseline. A page shows
 // only the measures in question, because it has a table of all runs.
 std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
@@ -134,7 +143,7 @@ std::vector<std::string> notes(const StudyResults& results) {
       "divided by the value of rows that spread their weight evenly over the keys they see. Paper: Gu "
       "et al. 2025 with its own model size and tokens, the row of the same experiment on the same kind of input "
       "(ours: " +
-      inputs_of(results) + "); * there: proxy weights, else raw = proxy; n.r.: not reported." +
+      inputs_of(results) + "); * there: proxy weights, else raw = proxy; n.r.: not reported." + other_length(config) +
       (is_shown(results, "alpha_star") ? " Row sum: with the extra key's weight." : ""));
   lines.push_back("Task " + config.task + ", " + std::to_string(config.layers) + " layers of " +
                   std::to_string(config.heads) + " heads, width " + std::to_string(config.width) + ", context " +

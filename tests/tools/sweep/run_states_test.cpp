@@ -1,6 +1,8 @@
 // Which row of an earlier table replaces a run: by its settings, its data and how it ended.
 #include <doctest/doctest.h>
 
+#include <filesystem>
+
 #include "tests/support/check_refused.h"
 #include "tests/support/subprocess.h"
 #include "tools/sweep/study_state.h"
@@ -87,6 +89,35 @@ TEST_CASE("earlier runs: settings and data decide; complete ones go before faile
       CHECK(replaces_run(complete, own, retry));
     CHECK(replaces_run(failed, RunStatus::missing, retry) != retry);
   }
+}
+
+TEST_CASE("a run or row of an ablation whose struct has changed is of another run") {
+  const TemporaryFolder place;
+  write_bytes(place / "a.csv",
+              "run,task,ablation,finished,measured_step,steps,step,seed,val_loss,sink_1,sink_1_raw,heads,data_sha256,"
+              "policies\n"
+              "r,text,baseline,true,9,9,9,1,2,50,40,8,feed,position=Rotary attention=Relu\n"
+              "r,text,baseline,true,9,9,9,2,2,50,40,8,feed,\n");  // of a program that did not store them
+  EarlierRuns runs({place / "a.csv"});
+  const auto found = [&](const std::string& policies, std::uint64_t seed) {
+    RunConfig config = wanted(seed);
+    config.policies = policies;
+    return runs.find(config, [] { return std::string("feed"); }) != nullptr;
+  };
+  CHECK(found("position=Rotary attention=Relu", 1));
+  CHECK_FALSE(found("position=Rotary attention=Sigmoid", 1));
+  CHECK(found("position=Rotary attention=Sigmoid", 2));
+
+  RunConfig stored = wanted(1);
+  stored.policies = "attention=Relu";
+  stored.run = place / "run";
+  std::filesystem::create_directories(stored.run);
+  write_bytes(stored.run + "/config.toml", to_toml(stored));
+  CHECK(found_run(stored).status == RunStatus::begun);
+  RunConfig changed = stored;
+  changed.policies = "attention=Sigmoid";
+  check_refused([&] { found_run(changed); }, {R"(policies = "attention=Relu" instead of "attention=Sigmoid")"},
+                Exit::usage);
 }
 
 TEST_CASE("a study that only collects knows data whose tokens it lacks by the name of their folder") {

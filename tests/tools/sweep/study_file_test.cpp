@@ -190,6 +190,16 @@ TEST_CASE("study file: runs that cannot be trained are refused before any is") {
         std::string::npos);
   CHECK(refused(task + "[[runs]]\nablation = \"bias_k\"\n") ==
         "exit 2 s.toml: baseline = \"baseline\" must be one of the runs: bias_k");
+  // What no run reads: of a list of runs, or given by --set. It is enough that one reads it.
+  const std::string unread = "--momentum is not read by --optimizer adamw, but by muon, sgd";
+  CHECK(contains(refused(task + "[[runs]]\nablation = \"baseline\"\nmomentum = [0, 0.9]\n"),
+                 "exit 2 s.toml: line 7: momentum: " + unread));
+  CHECK(refused(task + "[[runs]]\nablation = \"baseline\"\n[[runs]]\nablation = \"baseline\"\noptimizer = "
+                       "[\"adamw\", \"sgd\"]\nmomentum = [0, 0.9]\n") == "no error");
+  StudyRequest changed = request_of();
+  changed.changes = {{"momentum", "0.5"}};
+  CHECK(contains(refused(task + "[[runs]]\nablation = \"baseline\"\n", changed), "s.toml: --set momentum: " + unread));
+  CHECK(refused(task + "momentum = 0.5\n[[runs]]\nablation = \"baseline\"\n") == "no error");  // as in a recipe
   StudyRequest other = request_of();
   other.only = {"pos_nope"};
   CHECK(refused(task + "[[runs]]\nablation = \"baseline\"\n", other) ==

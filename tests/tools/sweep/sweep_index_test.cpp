@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "engine/io/checkpoint.h"
 #include "tests/support/has_mpi.h"
 #include "tests/support/subprocess.h"
 #include "tools/report/run_reader.h"
@@ -356,6 +357,29 @@ TEST_CASE("sweep: jobs of two ranks each have the bits of jobs of one, and stop 
   Sweep three(two.job(1, study + "--ranks 3"));
   CHECK(three.wait() == 2);
   CHECK_MESSAGE(contains(three.err(), "3 ranks share the 2 micro-batches"), three.err());
+}
+
+TEST_CASE("sweep: a failed job that is retried on two ranks begins at its first step") {
+  if (!has_mpi()) return;
+  Place one, two;
+  const std::string study = "--seeds 0 --set steps=40 --set checkpoint-every=20 ", run = "out/op_sigmoid_none-0";
+  REQUIRE(Sweep(one.job(1, study)).wait() == 0);
+  // A run that failed with other weights than it would have now.
+  REQUIRE(Sweep(two.job(1, study + "--threads 1")).wait() == 0);
+  std::filesystem::remove(two / (run + "/evaluation.json"));
+  Checkpoint failed = load_checkpoint(one / (run + "/checkpoint.h5"));
+  failed.attributes["step"] = failed.attributes["updates"] = "20";
+  failed.attributes["tokens"] = std::to_string(failed.integer("tokens") / 2);
+  save_checkpoint(two / (run + "/checkpoint.h5"), failed);
+  write_bytes(two / (run + "/failure.txt"), "diverged\n");
+
+  Sweep kept(two.job(1, study + "--ranks 2"));
+  CHECK(kept.wait() == 0);
+  CHECK_MESSAGE(contains(kept.err(), "failed before; --retry trains it again"), kept.err());
+  Sweep retried(two.job(1, study + "--ranks 2 --retry"));
+  CHECK_MESSAGE(retried.wait() == 0, retried.err());
+  CHECK(read_bytes(two / (run + "/checkpoint.h5")) == read_bytes(one / (run + "/checkpoint.h5")));
+  CHECK_FALSE(std::filesystem::exists(two / (run + "/failure.txt")));
 }
 
 TEST_CASE("sweep: a launcher's processes have a job each, or are refused") {
