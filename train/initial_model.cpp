@@ -18,7 +18,12 @@ namespace {
 void require_same_sizes(const Checkpoint& checkpoint, Sizes wanted) {
   wanted = resolve_defaults(wanted);
   Sizes stored = resolve_defaults(sizes_of(checkpoint));
-  stored.context = wanted.context;  // only says how long sequences may be
+  // The context only says how long sequences may be, and what rotations are scaled for if rotary_context is not set.
+  if (wanted.rotary_factor != 1) {
+    stored.rotary_context = stored.first_context();
+    wanted.rotary_context = wanted.first_context();
+  }
+  stored.context = wanted.context;
   for (const Setting<Sizes>& size : size_settings()) {
     const std::string has = plain_text(size.value(stored)), wants = plain_text(size.value(wanted));
     if (has == wants) continue;

@@ -264,6 +264,7 @@ int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
   int code = 0;
   try {
     if (config.dry_run) return print_dry_run(run);
+    require_alike_data(*ranks, run.data());
     code = ranks->is_writer() ? train_in_folder(run, talk) : train_on_other_rank(run);
   } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); } catch (const RankLost& lost) {
     throw RankLost(lost.what() + ("; this rank had finished step " + std::to_string(run.state().step)));

@@ -41,6 +41,7 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
   };
   try {
     if (!strategy_->of_writer(state_.reported)) report(observers);
+    if (state_.skipped_in_a_row >= config_.nan_patience) return Ending::diverged;  // of a resumed run
     while (state_.step < config_.steps) {
       if (config_.replay_check > 0 && state_.step % config_.replay_check == 0) require_same_replay(*this);
       step();

@@ -94,6 +94,20 @@ TEST_CASE("initial: a run starts from the parameters of a checkpoint, of the sam
               "train_baseline");
 }
 
+TEST_CASE("initial: rotations that were slowed down for the context of the checkpoint stay as they are") {
+  if (!std::filesystem::exists(program_path("train_llama3"))) return;  // a build of few programs
+  TemporaryFolder folder;
+  const std::string sizes =
+                        "train_llama3 --layers 1 --heads 2 --width 16 --feed-forward 12 --task bigram-backcopy "
+                        "--rotary-factor 8 --context ",
+                    initial = folder / "initial.h5";
+  run(folder, "train_llama3 init" + sizes.substr(sizes.find(' ')) + "40 --out " + initial);
+  const std::string shorter = sizes + "20 --steps 1 --warmup 0 --batch 2 --eval-sequences 2 --initial " + initial +
+                              " --run " + (folder / "run");
+  check_error(folder, shorter, 2, "this run has 20: give --rotary-context 40");
+  run(folder, shorter + " --rotary-context 40");
+}
+
 TEST_CASE("sink: any input, any length up to the context, and every documented key") {
   TemporaryFolder folder;
   std::string checkpoint = checkpoint_in(folder, "bias_kv");

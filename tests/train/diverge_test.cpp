@@ -3,6 +3,7 @@
 
 #include <limits>
 
+#include "engine/io/checkpoint.h"
 #include "model/all_ablations.h"
 #include "tests/support/has_mpi.h"
 #include "tests/support/subprocess.h"
@@ -55,6 +56,33 @@ TEST_CASE("divergence: the run stops with exit code 5, says so, and its last fin
   CHECK(run.wait() == 5);
   CHECK(run.err().find("3 steps in a row") != std::string::npos);
   CHECK(read_bytes(folder / "run/metrics.jsonl").find("\"skipped\"") != std::string::npos);
+}
+
+TEST_CASE("divergence: the same command again ends the same way, and with more patience the run continues") {
+  TemporaryFolder folder;
+  const std::string line =
+      "train_pos_learnable --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 32 --batch 4 "
+      "--warmup 0 --clip 0 --learning-rate 100 --weight-decay 1000 --run " +
+      folder / "run";
+  const std::string again = " --resume auto";
+  const auto code = [&](const std::string& more) {
+    Subprocess run(folder, words_of(line + more));
+    return run.wait();
+  };
+  REQUIRE(code(" --steps 100 --nan-patience 3") == 5);
+  const std::string log = read_bytes(folder / "run/metrics.jsonl");
+  const std::int64_t step = load_checkpoint(folder / "run/checkpoint.h5").integer("step");
+  REQUIRE(step < 100);
+  CHECK(code(" --steps 100 --nan-patience 3" + again) == 5);
+  CHECK(read_bytes(folder / "run/metrics.jsonl") == log);
+  CHECK(code(" --steps 100 --nan-patience 5" + again) == 5);
+  CHECK(load_checkpoint(folder / "run/checkpoint.h5").integer("step") == step + 2);
+
+  // In its last step, too.
+  const std::string last = " --nan-patience 3 --steps " + std::to_string(step);
+  REQUIRE(code(last + " --force") == 5);
+  CHECK(code(last + again) == 5);
+  CHECK_FALSE(std::filesystem::exists(folder / "run/evaluation.json"));
 }
 
 // The steps without a finite loss are too few to stop the run, so its evaluation is of weights that compute no value.

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "tests/engine/data/data_support.h"
 #include "tests/support/subprocess.h"
 
 using namespace sink;
@@ -132,10 +133,33 @@ TEST_CASE("ranks: wrong settings are errors, and nothing of the user's is change
   // A run that diverges, whose end the writer explains.
   said = said_by(line_of(folder / "d", "--steps 100 --nproc 2 --learning-rate 100 --clip 0"), 5);
   CHECK_MESSAGE(contains(said, "the loss or gradient was not finite"), said);
-  // Ranks that were started with other settings. A shell chooses them, not `mpirun ... : ...`: mpirun of Debian 13's Open
-  // MPI 5.0.7 has a segmentation fault there, whatever the programs (its issue 13303).
+  // Ranks that were started with other settings. A shell chooses them, not `mpirun ... : ...`: mpirun of Debian 13's
+  // Open MPI 5.0.7 has a segmentation fault there, whatever the programs (its issue 13303).
   said = said_by(kMpirun + "2 sh -c 'test $OMPI_COMM_WORLD_RANK = 1 || rate=0.5; exec " +
                      line_of(folder / "y", "--steps 5 --learning-rate ${rate:-0.001}") + "'",
                  2);
   CHECK_MESSAGE(contains(said, "rank 1 was started with other settings than rank 0: learning-rate = "), said);
+}
+
+TEST_CASE("ranks: nodes that have other tokens under the same path are refused") {
+  if (!has_mpi()) return;
+  TemporaryFolder folder;
+  for (const char* node : {"0", "1"}) {
+    const std::string data = folder / (node + std::string("/data"));
+    std::filesystem::create_directories(data);
+    write_counting_text(data, 2000, *node == '1' ? 300 : 400);
+  }
+  const auto said = [&](const std::string& place, int code) {
+    std::string line = line_of(folder / ("run" + std::to_string(code)), "--data data --steps 2");
+    line.replace(line.find("bigram-backcopy"), std::string("bigram-backcopy").size(), "text");
+    return said_by(kMpirun + "2 sh -c 'cd " + folder.path + "/" + place + " && exec " + line + "'", code);
+  };
+  said("0", 0);
+  const std::string refusal = said("$OMPI_COMM_WORLD_RANK", 3);
+  CHECK_MESSAGE(
+      contains(refusal, "rank 1 has read other data than rank 0: the SHA-256 of its tokens is " +
+                            read_token_file(folder / "1/data/tokens.h5").checksum.substr(0, 12) + " instead of " +
+                            read_token_file(folder / "0/data/tokens.h5").checksum.substr(0, 12)),
+      refusal);
+  CHECK_FALSE(std::filesystem::exists(folder / "run3/checkpoint.h5"));
 }

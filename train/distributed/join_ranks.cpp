@@ -8,6 +8,7 @@
 #include "engine/comm/launcher.h"
 #include "engine/comm/mpi_library.h"
 #include "engine/io/build_info.h"
+#include "engine/io/printable.h"
 #include "train/interrupt.h"
 #include "train/run_config_table.h"
 
@@ -99,6 +100,18 @@ std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation
     ranks = device_communicator(std::move(host), static_cast<double>(config.comm_timeout));
   links.while_waiting(report_lost_rank(*ranks));
   return ranks;
+}
+
+void require_alike_data(Communicator& ranks, const DataSource& data) {
+  if (ranks.is_single_process()) return;
+  const std::vector<std::string> all = ranks.exchange(data.checksum());
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      fail("ranks",
+           "rank " + std::to_string(rank) + " has read other data than rank 0: the SHA-256 of its tokens is " +
+               printable(all[rank].substr(0, 12)) + " instead of " + printable(all[0].substr(0, 12)) +
+               "; give all nodes the same --data",
+           Exit::bad_input);
 }
 
 }  // namespace sink

@@ -5,6 +5,7 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/comm/links.h"
+#include "engine/data/data_source.h"
 #include "train/run_config.h"
 
 namespace sink {
@@ -18,6 +19,9 @@ std::unique_ptr<Links> begin_mpi(const RunConfig& config);
 // in --comm-timeout seconds, Exit::usage where the ranks have other settings or another program.
 std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation& ablation,
                                          std::unique_ptr<Links> links);
+
+// Throws Error (Exit::bad_input) where a rank has read other tokens than rank 0, which nodes may have under one path.
+void require_alike_data(Communicator& ranks, const DataSource& data);
 
 // Whether --nproc asks this process to start the ranks.
 bool starts_ranks(const RunConfig& config);
