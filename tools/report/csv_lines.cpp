@@ -1,9 +1,13 @@
 #include "tools/report/csv_lines.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "engine/check.h"
+#include "engine/io/parse_number.h"
+#include "engine/io/printable.h"
 
 namespace sink::report {
 
@@ -61,6 +65,44 @@ std::string CsvLines::quoted_field() {
   if (!at_line_end() && text_[at_] != ',')
     throw Error(where() + ": text after the closing quote of a field", Exit::bad_input);
   return value;
+}
+
+void CsvCell::refuse(const std::string& expected) const {
+  throw Error(line + ", column " + column + ": expected " + expected + ", got `" + printable(text.substr(0, 200)) + "`",
+              Exit::bad_input);
+}
+
+std::string CsvCell::plain() const {
+  const bool guarded = text.size() > 1 && text[0] == '\'' && std::string("=+-@\t\r").find(text[1]) != std::string::npos;
+  return guarded ? text.substr(1) : text;
+}
+
+double CsvCell::number(double low, double high) const {
+  constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
+  const double value = text.empty() ? low : parse_number<double>(text).value_or(kNoNumber);
+  if (!(value >= low && value <= high))
+    refuse(low == -kMaxValue ? "a number or nothing"
+           : high == 100     ? "a number from 0 to 100, or nothing"
+                             : "a number that is not negative, or nothing");
+  return text.empty() ? kNoNumber : value;
+}
+
+template <class Whole>
+Whole CsvCell::whole_of(Whole otherwise, Whole most) const {
+  if (text.empty()) return otherwise;
+  const std::optional<Whole> value = parse_number<Whole>(text);
+  if (!value || *value < 0 || *value > most) refuse("a whole number from 0 to " + std::to_string(most));
+  return *value;
+}
+
+std::int64_t CsvCell::whole(std::int64_t otherwise, std::int64_t most) const { return whole_of(otherwise, most); }
+std::uint64_t CsvCell::whole(std::uint64_t otherwise, std::uint64_t most) const { return whole_of(otherwise, most); }
+
+std::string CsvCell::one_of(const std::vector<std::string>& choices) const {
+  if (std::ranges::find(choices, text) != choices.end()) return text;
+  std::string all;
+  for (const std::string& choice : choices) all += (all.empty() ? "" : ", ") + (choice.empty() ? "nothing" : choice);
+  refuse("one of " + all);
 }
 
 }  // namespace sink::report

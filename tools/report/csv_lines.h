@@ -1,6 +1,7 @@
 // Reads CSV (RFC 4180) a line at a time, as engine/io/csv.h writes it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,30 @@ class CsvLines {
   std::string_view text_;
   std::string file_;
   std::size_t at_ = 0, line_ = 0, next_line_ = 1;
+};
+
+// A field and its location for messages. Every reader throws Error (Exit::bad_input) with line and column for a field
+// that it does not accept.
+struct CsvCell {
+  const std::string& text;
+  const std::string& line;
+  const std::string& column;
+
+  static constexpr double kMaxValue = 1e300;
+
+  // Without the apostrophe that csv_field puts before formulas.
+  std::string plain() const;
+  // NaN for an empty field.
+  double number(double low, double high) const;
+  // From 0 to `most`; `otherwise` for an empty field.
+  std::int64_t whole(std::int64_t otherwise, std::int64_t most) const;
+  std::uint64_t whole(std::uint64_t otherwise, std::uint64_t most) const;
+  std::string one_of(const std::vector<std::string>& choices) const;
+
+ private:
+  [[noreturn]] void refuse(const std::string& expected) const;
+  template <class Whole>
+  Whole whole_of(Whole otherwise, Whole most) const;
 };
 
 }  // namespace sink::report

@@ -22,7 +22,6 @@ namespace sink::report {
 namespace {
 
 constexpr std::size_t kMaxBytes = std::size_t{1} << 26;
-constexpr double kMaxValue = 1e300;
 constexpr std::int64_t kMaxCount = 1'000'000'000'000'000;  // of tokens, steps, sequences
 constexpr std::uint64_t kMaxSeed = ~std::uint64_t{0};
 constexpr double kPaperEpsilon = 0.3;
@@ -41,61 +40,20 @@ struct ReadLine {
   double sink_2 = kNaN, sink_3 = kNaN;
 };
 
-// A field and its location for messages.
-struct Cell {
-  const std::string& text;
-  const std::string& line;
-  const std::string& column;
-
-  [[noreturn]] void refuse(const std::string& expected) const {
-    throw Error(
-        line + ", column " + column + ": expected " + expected + ", got `" + printable(text.substr(0, 200)) + "`",
-        Exit::bad_input);
-  }
-  // Without the apostrophe that csv_field puts before formulas.
-  std::string plain() const {
-    const bool guarded =
-        text.size() > 1 && text[0] == '\'' && std::string("=+-@\t\r").find(text[1]) != std::string::npos;
-    return guarded ? text.substr(1) : text;
-  }
-  // NaN for an empty field.
-  double number(double low, double high) const {
-    const double value = text.empty() ? low : parse_number<double>(text).value_or(kNaN);
-    if (!(value >= low && value <= high))
-      refuse(low == -kMaxValue ? "a number or nothing"
-             : high == 100     ? "a number from 0 to 100, or nothing"
-                               : "a number that is not negative, or nothing");
-    return text.empty() ? kNaN : value;
-  }
-  template <class Whole>
-  Whole whole(Whole otherwise, Whole most) const {
-    if (text.empty()) return otherwise;
-    const std::optional<Whole> value = parse_number<Whole>(text);
-    if (!value || *value < 0 || *value > most) refuse("a whole number from 0 to " + std::to_string(most));
-    return *value;
-  }
-  std::string one_of(const std::vector<std::string>& choices) const {
-    if (std::ranges::find(choices, text) != choices.end()) return text;
-    std::string all;
-    for (const std::string& choice : choices) all += (all.empty() ? "" : ", ") + (choice.empty() ? "nothing" : choice);
-    refuse("one of " + all);
-  }
-};
-
 struct CsvColumn {
   std::string name;
   std::function<std::string(const Run&)> write;
-  std::function<void(const Cell&, ReadLine&)> read;
+  std::function<void(const CsvCell&, ReadLine&)> read;
 };
 
 CsvColumn text_column(const char* name, std::string Run::*member) {
   return {name, [member](const Run& run) { return csv_field(run.*member); },
-          [member](const Cell& cell, ReadLine& line) { line.run.*member = cell.plain(); }};
+          [member](const CsvCell& cell, ReadLine& line) { line.run.*member = cell.plain(); }};
 }
 
 CsvColumn count_column(const char* name, std::int64_t Run::*member) {
   return {name, [member](const Run& run) { return std::to_string(run.*member); },
-          [member](const Cell& cell, ReadLine& line) { line.run.*member = cell.whole(std::int64_t{0}, kMaxCount); }};
+          [member](const CsvCell& cell, ReadLine& line) { line.run.*member = cell.whole(std::int64_t{0}, kMaxCount); }};
 }
 
 // A column that only runs with `condition` have.
@@ -110,8 +68,8 @@ bool is_measured(const Run& run) { return run.evaluation.has_value(); }
 // A value of Evaluation::scalar.
 CsvColumn scalar_column(const std::string& name) {
   return where(is_measured, {name, [name](const Run& run) { return csv_field(run.evaluation->get(name)); },
-                             [name](const Cell& cell, ReadLine& line) {
-                               const double value = cell.number(-kMaxValue, kMaxValue);
+                             [name](const CsvCell& cell, ReadLine& line) {
+                               const double value = cell.number(-CsvCell::kMaxValue, CsvCell::kMaxValue);
                                if (!std::isnan(value)) line.measured.scalar[name] = value;
                              }});
 }
@@ -124,7 +82,7 @@ CsvColumn sink_column(std::size_t i, std::optional<double> epsilon) {
                                const Evaluation& e = *run.evaluation;
                                return csv_field(i < 2 ? e.sink_at(at, i == 1) : e.sink_star_at(at, i == 3));
                              },
-                             [=](const Cell& cell, ReadLine& line) {
+                             [=](const CsvCell& cell, ReadLine& line) {
                                Sinks& sinks =
                                    epsilon ? line.sinks.try_emplace(at, kNoSinks).first->second : line.at_paper;
                                sinks[i] = cell.number(0, 100);
@@ -137,13 +95,13 @@ CsvColumn sink_k_column(std::size_t k, double ReadLine::*member) {
                                const Row& sinks = run.evaluation->sink_k;
                                return csv_field(sinks.size() < k ? kNaN : sinks[k - 1]);
                              },
-                             [member](const Cell& cell, ReadLine& line) { line.*member = cell.number(0, 100); }});
+                             [member](const CsvCell& cell, ReadLine& line) { line.*member = cell.number(0, 100); }});
 }
 
 // Follows from other columns, so that it is written and never read.
 CsvColumn over_even_column(const char* name, double EvenAttention::*member) {
   return where(is_measured, {name, [member](const Run& run) { return csv_field(alpha_over_even(run).*member); },
-                             [](const Cell&, ReadLine&) {}});
+                             [](const CsvCell&, ReadLine&) {}});
 }
 
 // Whether there is a column of this name only where a run has the value: the effect of an intervention on the loss,
@@ -162,29 +120,31 @@ const std::vector<CsvColumn>& fixed_columns() {
         text_column("run", &Run::name),
         text_column("task", &Run::task),
         text_column("ablation", &Run::ablation),
-        {"label", {}, [](const Cell&, ReadLine&) {}},  // follows from the other columns
+        {"label", {}, [](const CsvCell&, ReadLine&) {}},  // follows from the other columns
         {"finished", [](const Run& run) { return std::string(run.finished ? "true" : "false"); },
-         [](const Cell& cell, ReadLine& line) {
+         [](const CsvCell& cell, ReadLine& line) {
            line.run.finished = cell.one_of({"true", "false"}) == "true";
          }},
         where(is_measured,
               {"measured_step",
                [](const Run& run) { return std::to_string(run.finished ? run.step : run.unfinished_step); },
-               [](const Cell& cell, ReadLine& line) { line.measured_step = cell.whole(std::int64_t{-1}, kMaxCount); }}),
+               [](const CsvCell& cell, ReadLine& line) {
+                 line.measured_step = cell.whole(std::int64_t{-1}, kMaxCount);
+               }}),
         count_column("steps", &Run::steps),
         count_column("step", &Run::step),
         count_column("tokens", &Run::tokens),
         {"seed", [](const Run& run) { return std::to_string(run.seed); },
-         [](const Cell& cell, ReadLine& line) { line.run.seed = cell.whole(std::uint64_t{0}, kMaxSeed); }},
+         [](const CsvCell& cell, ReadLine& line) { line.run.seed = cell.whole(std::uint64_t{0}, kMaxSeed); }},
         where(is_measured, {"input", [](const Run& run) { return csv_field(run.evaluation->input); },
-                            [](const Cell& cell, ReadLine& line) { line.measured.input = cell.plain(); }}),
+                            [](const CsvCell& cell, ReadLine& line) { line.measured.input = cell.plain(); }}),
         where([](const Run& run) { return run.evaluation && run.evaluation->input != "text"; },
               {"input_seed", [](const Run& run) { return std::to_string(run.evaluation->input_seed); },
-               [](const Cell& cell, ReadLine& line) {
+               [](const CsvCell& cell, ReadLine& line) {
                  line.measured.input_seed = cell.whole(std::uint64_t{0}, kMaxSeed);
                }}),
         where(is_measured, {"extra", [](const Run& run) { return csv_field(run.evaluation->extra); },
-                            [](const Cell& cell, ReadLine& line) {
+                            [](const CsvCell& cell, ReadLine& line) {
                               line.measured.extra = cell.one_of({"none", "key", "token", "unknown", ""});
                             }}),
         where(is_finished, count_column("measured_context", &Run::context)),
@@ -201,8 +161,8 @@ const std::vector<CsvColumn>& fixed_columns() {
     columns.push_back(sink_k_column(2, &ReadLine::sink_2));
     columns.push_back(sink_k_column(3, &ReadLine::sink_3));
     columns.push_back({"seconds", [](const Run& run) { return csv_field(run.seconds); },
-                       [](const Cell& cell, ReadLine& line) {
-                         if (!cell.text.empty()) line.run.seconds = cell.number(0, kMaxValue);
+                       [](const CsvCell& cell, ReadLine& line) {
+                         if (!cell.text.empty()) line.run.seconds = cell.number(0, CsvCell::kMaxValue);
                        }});
     columns.push_back(count_column("skipped_steps", &Run::skipped_steps));
     columns.push_back(count_column("first_skipped", &Run::first_skipped));
@@ -227,7 +187,7 @@ CsvColumn setting_column(const std::string& flag) {
             std::strtod(found->second.c_str(), &end);  // -1 is a number, not a formula
             return *end == '\0' ? found->second : csv_field(found->second);
           },
-          [flag](const Cell& cell, ReadLine& line) {
+          [flag](const CsvCell& cell, ReadLine& line) {
             if (cell.text.empty()) return;  // the default
             const Setting<RunConfig>& setting = *setting_named(run_config_table(), flag);
             try {
@@ -244,7 +204,7 @@ std::optional<CsvColumn> column_named(const std::string& name) {
     const std::string start = std::string(kSinkColumns[i]) + "_eps";
     if (!name.starts_with(start)) continue;
     const std::optional<double> epsilon = parse_number<double>(std::string_view(name).substr(start.size()));
-    return epsilon >= 0.0 && epsilon < kMaxValue ? std::optional(sink_column(i, epsilon)) : std::nullopt;
+    return epsilon >= 0.0 && epsilon < CsvCell::kMaxValue ? std::optional(sink_column(i, epsilon)) : std::nullopt;
   }
   if (is_optional(name)) {
     constexpr std::size_t kMaxLength = 48;
