@@ -85,6 +85,7 @@ Evaluation write_evaluation(TrainingRun& run, const std::string& name, const Run
       .data_sha256 = run.data().checksum(),
       .initial_sha256 = run.state().initial_sha256,
       .data = config.data,
+      .measured_data_sha256 = run.data().checksum(),
       .seed = config.seed,
       .step = run.state().step,
       .steps = config.steps,

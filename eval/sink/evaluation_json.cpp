@@ -165,6 +165,7 @@ void add_context(Json& json, const Evaluation& e, const EvaluationContext& c) {
   if (c.input.ends_with("random") || c.input.ends_with("repeated")) json["input_seed"] = c.input_seed;
   add_if_known("positions", c.positions);
   add_if_known("data", c.data);
+  add_if_known("measured_data_sha256", c.measured_data_sha256);
   add_if_known("input_sha256", c.input_sha256);
   add_if_known("data_sha256", c.data_sha256);
   add_if_known("initial_sha256", c.initial_sha256);

@@ -21,7 +21,8 @@ struct EvaluationContext {
   std::string positions =
       {};                 // the edit of learned positions (eval/interventions/position_intervention.h); empty: none
   std::string data = {};  // the data folder, the file of the input, or the sentence; empty: none
-  std::string input_sha256 = {};  // of the ids of tokens and sentences that the user gave
+  std::string measured_data_sha256 = {};  // of the tokens of that data folder; empty: none, or unknown
+  std::string input_sha256 = {};          // of the ids of tokens and sentences that the user gave
   std::uint64_t seed = 0;
   std::int64_t step = 0, steps = 0, tokens = 0, parameters = 0;
   std::vector<DomainUse> domains = {};                  // of the training text; empty: unknown, or no text
@@ -34,7 +35,9 @@ struct EvaluationContext {
 // Positions are inside the model: a sink token comes first. Besides the fields of EvaluationContext:
 //   val_loss sequences context input   the measured sequences (context: tokens of one, without a sink token)
 //   input_seed                         of random and repeated input
-//   data input_sha256                  of text, or of ids that the user gave
+//   data measured_data_sha256          of text: its folder, and the checksum of that folder's tokens, which is
+//                                      data_sha256 where the text is that of training
+//   data input_sha256                  of ids that the user gave
 //   data_sha256 initial_sha256         of the training tokens; of the parameters of the checkpoint that training
 //   started
 //                                      from (model/model_checkpoint.h)

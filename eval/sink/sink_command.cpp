@@ -165,6 +165,7 @@ struct SinkRun {
                              : !data              ? ""
                              : given.data.empty() ? run.data
                                                   : given.data,
+                     .measured_data_sha256 = data ? data->checksum() : "",
                      .input_sha256 = given.any() ? sha256_hex({static_cast<const char*>(ids.raw()), ids.bytes()}) : "",
                      .seed = run.seed,
                      .step = integer_or(checkpoint, "step", 0),

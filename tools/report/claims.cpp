@@ -99,8 +99,7 @@ std::vector<const Run*> evaluated_runs(const Group& group) {
   if (out.empty())
     for (const Run* run : group.runs)
       if (run->evaluation && seeds.insert(run->seed).second) out.push_back(run);
-  std::erase_if(
-      out, [](const Run* run) { return !run->trained_here() || !run->evaluation || run->evaluation->input != "text"; });
+  std::erase_if(out, [](const Run* run) { return !run->trained_here() || !measures_own_text(*run); });
   return out;
 }
 

@@ -214,7 +214,9 @@ Evaluation to_evaluation(const json& object, const std::string& file) {
   e.input = read.text("input", e.input);
   e.extra = read.text("extra", e.extra);
   e.data = read.text("data", e.data);
+  e.data_sha256 = read.text("measured_data_sha256", "");
   e.input_sha256 = read.text("input_sha256", "");
+  e.positions = read.text("positions", "");
   e.input_seed = read.seed("input_seed", 0);
   for (const char* key : kScalars)
     if (read.has(key)) e.scalar[key] = to_number(object[key], {file, key});

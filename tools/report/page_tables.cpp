@@ -190,7 +190,7 @@ std::string final_table(const TaskRuns& task, const std::vector<Run>& runs, cons
 std::string inputs_table(const std::vector<const Run*>& runs) {
   // A file may hold several models, and two files models of the same name.
   using Model = std::pair<std::string, std::string>;  // name, file
-  const auto model_of = [](const Run& run) { return Model{run.model, run.folder}; };
+  const auto model_of = [](const Run& run) { return Model{run.edited_model(), run.folder}; };
   const auto add_once = [](auto& all, const auto& one) {
     if (std::ranges::find(all, one) == all.end()) all.push_back(one);
   };

@@ -65,6 +65,11 @@ CsvColumn where(Condition condition, CsvColumn column) {
 bool is_finished(const Run& run) { return run.finished; }
 bool is_measured(const Run& run) { return run.evaluation.has_value(); }
 
+CsvColumn measured_text_column(const char* name, std::string Evaluation::*member) {
+  return where(is_measured, {name, [member](const Run& run) { return csv_field((*run.evaluation).*member); },
+                             [member](const CsvCell& cell, ReadLine& line) { line.measured.*member = cell.plain(); }});
+}
+
 // A value of Evaluation::scalar.
 CsvColumn scalar_column(const std::string& name) {
   return where(is_measured, {name, [name](const Run& run) { return csv_field(run.evaluation->get(name)); },
@@ -136,8 +141,7 @@ const std::vector<CsvColumn>& fixed_columns() {
         count_column("tokens", &Run::tokens),
         {"seed", [](const Run& run) { return std::to_string(run.seed); },
          [](const CsvCell& cell, ReadLine& line) { line.run.seed = cell.whole(std::uint64_t{0}, kMaxSeed); }},
-        where(is_measured, {"input", [](const Run& run) { return csv_field(run.evaluation->input); },
-                            [](const CsvCell& cell, ReadLine& line) { line.measured.input = cell.plain(); }}),
+        measured_text_column("input", &Evaluation::input),
         where([](const Run& run) { return run.evaluation && run.evaluation->input != "text"; },
               {"input_seed", [](const Run& run) { return std::to_string(run.evaluation->input_seed); },
                [](const CsvCell& cell, ReadLine& line) {
@@ -149,7 +153,10 @@ const std::vector<CsvColumn>& fixed_columns() {
                             }}),
         where(is_finished, count_column("measured_context", &Run::context)),
         where(is_finished, count_column("measured_sequences", &Run::sequences)),
-        where(is_finished, text_column("measured_precision", &Run::precision))};
+        where(is_finished, text_column("measured_precision", &Run::precision)),
+        measured_text_column("measured_data", &Evaluation::data),
+        measured_text_column("measured_data_sha256", &Evaluation::data_sha256),
+        measured_text_column("positions", &Evaluation::positions)};
     for (const char* name : {"val_loss", "input_loss"}) columns.push_back(scalar_column(name));
     for (std::size_t i = 0; i < kSinkColumns.size(); ++i) columns.push_back(sink_column(i, std::nullopt));
     for (const char* name :

@@ -11,7 +11,8 @@
 namespace sink::report {
 
 // What was run: run,task,ablation,label,finished,measured_step,steps,step,tokens,seed; what was measured:
-// input,input_seed,extra,measured_context,measured_sequences,measured_precision; values: val_loss (of the run's own
+// input,input_seed,extra,measured_context,measured_sequences,measured_precision, measured_data (the folder of the text)
+// and measured_data_sha256 (of that folder's tokens), positions (the edit of learned positions); values: val_loss (of
 // text), input_loss (of any input), sink_1, sink_1_raw, sink_star, sink_star_raw (all at 0.3), alpha_1,
 // alpha_1_raw, alpha_others_raw (mean of the raw alpha_k, k = 2..10), alpha_1_max, alpha_star, alpha_star_raw,
 // row_mass, extra_key_mass (the extra key's part of a row, not in row_mass), entropy, first_value_norm_ratio, sink_2,

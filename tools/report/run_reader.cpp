@@ -198,6 +198,7 @@ Run to_measurement(const json& object, const std::string& file) {
   run.name = name_of_model(run.name);
   run.model = run.name;
   read_measurement(object, file, run);
+  run.name = run.edited_model();
   if (run.evaluation->input != "text") run.name += ", " + run.evaluation->input + " input";
   run.attention = attention_of(run);
   return run;
@@ -221,6 +222,10 @@ bool Run::rows_sum_to_one() const {
   // Half a percent covers bf16 rounding of rows that sum to one by construction.
   return std::abs(evaluation->row_sum() - 1) < 5e-3 &&
          std::abs(evaluation->get("alpha_1") - evaluation->get("alpha_1_raw")) < 5e-3;
+}
+
+std::string Run::edited_model() const {
+  return evaluation && !evaluation->positions.empty() ? model + ", positions " + evaluation->positions : model;
 }
 
 std::string Run::status() const {
@@ -294,7 +299,7 @@ std::vector<Run> read_measurements(const std::string& file) {
     Run run = to_measurement(require_measurement(object, file + ": input " + input), file + ": input " + input);
     run.folder = file;
     run.input = input;
-    run.name = run.model + ", " + input;
+    run.name = run.edited_model() + ", " + input;
     runs.push_back(std::move(run));
   }
   // JSON objects are read in order of their names.

@@ -48,7 +48,9 @@ struct Evaluation {
   std::string extra = "none";
   std::uint64_t input_seed = 0;  // of random and repeated tokens
   std::string data;              // the folder of the text, if known
+  std::string data_sha256;       // of the tokens of that folder; empty if unknown, and for other input
   std::string input_sha256;      // of the ids of given tokens or a sentence; else empty
+  std::string positions;         // "swap:5": the edit of the learned positions of the measured model; empty: none
   Row sink_epsilon;
   Row sink_1, sink_1_raw;                                  // one per epsilon
   Row sink_star, sink_star_raw;                            // one per epsilon; empty where extra is none
@@ -77,7 +79,7 @@ using Curves = std::map<std::string, Row>;
 
 struct Run {
   std::string folder;  // or the file
-  std::string name;    // of a measurement on other input than text with the input: "first, random input"
+  std::string name;    // of a measurement with its input and edit: "first, positions swap:5, random input"
   // Of a measurement: the model's name; `input` only in files with several inputs.
   std::string model, input;
   std::string task = "unknown";
@@ -102,6 +104,8 @@ struct Run {
 
   // False for a model of another program that was only measured here.
   bool trained_here() const { return model.empty() || !config_toml.empty(); }
+  // Of a measurement: the model's name and its edit, "first, positions swap:5".
+  std::string edited_model() const;
   // Whether proxy and raw weights are equal: every row sums to one, the extra key's weight included.
   bool rows_sum_to_one() const;
   // "at step 300 of 6000, not finished"; "" for a finished run.

@@ -36,6 +36,17 @@ std::string setting(const Run& run, const char* key) {
   return found == run.settings.end() ? "" : found->second;
 }
 
+// The measured text, with its checksum, or the tokens that the user gave; "" if it is the text of the run. Paths are
+// compared only where an older program measured, which stored no checksum.
+std::string other_data(const Run& run) {
+  const Evaluation& e = *run.evaluation;
+  if (!e.input_sha256.empty()) return e.data + " (" + e.input_sha256.substr(0, 8) + ")";
+  const std::string path = path_text(e.data);
+  if (e.data_sha256.empty()) return path == path_text(setting(run, "data")) ? "" : path;
+  if (e.data_sha256 == run.data_sha256) return "";
+  return path + (path.empty() ? "" : " ") + "(" + e.data_sha256.substr(0, 8) + ")";
+}
+
 // Only what differs from training, so that labels name no setting twice.
 Settings measurement_of(const Run& run) {
   Settings out;
@@ -45,10 +56,8 @@ Settings measurement_of(const Run& run) {
   };
   add("input", e.input, "text");
   if (e.input != "text") out["input seed"] = std::to_string(e.input_seed);
-  if (e.input_sha256.empty())
-    add("measured data", path_text(e.data), path_text(setting(run, "data")));
-  else
-    out["measured data"] = e.data + " (" + e.input_sha256.substr(0, 8) + ")";
+  add("measured data", other_data(run), "");
+  add("positions", e.positions, "");
   add("measured context", run.context > 0 ? std::to_string(run.context) : "", setting(run, "context"));
   add("measured precision", run.precision, setting(run, "precision"));
   add("measured at step", std::to_string(run.step), std::to_string(run.steps));
@@ -183,6 +192,12 @@ std::vector<std::string> differences(const std::vector<const Run*>& runs) {
     out.push_back(text);
   }
   return out;
+}
+
+bool measures_own_text(const Run& run) {
+  if (!run.evaluation) return false;
+  const std::string& input = run.evaluation->input;
+  return (input.empty() || input == "text") && run.evaluation->positions.empty() && other_data(run).empty();
 }
 
 InputKind input_kind_of(const Run& run) {

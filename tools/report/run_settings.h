@@ -22,13 +22,17 @@ struct Identity {
   // threads).
   Settings training;
   std::string data_sha256;  // of the training tokens; if both runs have it, it is compared instead of the path
-  // What was measured, and the commit: the input, and context, sequences, precision, data and step where they differ
-  // from training.
+  // What was measured, and the commit: the input, the edit of positions, and context, sequences, precision, data and
+  // step where they differ from training.
   Settings measurement;
   bool operator==(const Identity&) const = default;
 };
 
 Identity identity_of(const Run& run);
+
+// Whether the last measurement is of the model as it was trained, on validation sequences of its own text. Their number
+// and length, and the precision, may be others.
+bool measures_own_text(const Run& run);
 
 InputKind input_kind_of(const Run& run);
 

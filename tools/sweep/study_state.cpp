@@ -14,6 +14,7 @@
 #include "engine/io/printable.h"
 #include "model/model_checkpoint.h"
 #include "tools/report/results_csv.h"
+#include "tools/report/run_settings.h"
 #include "train/run_config_table.h"
 
 namespace sink {
@@ -35,15 +36,14 @@ bool has_interventions(const report::Run& run) {
   return run.evaluation && run.evaluation->scalar.contains("change_removed_1");
 }
 
-// Whether a row has what training measured at its end, not a later measurement of another input or length, with another
-// precision, or of other sequences. Training measures fewer than eval-sequences only where the data has no more, and
-// has taken time.
+// Whether a row has what training measured at its end, not a later measurement of another input, data or length, with
+// another precision, of other sequences, or of an edited model. Training measures fewer than eval-sequences only where
+// the data has no more, and has taken time.
 bool is_of_training(const report::Run& row, const RunConfig& config) {
   if (!row.evaluation) return true;
   const bool all_sequences = row.sequences == 0 || row.sequences == config.eval_sequences ||
                              (row.sequences < config.eval_sequences && row.seconds > 0);
-  return (row.evaluation->input.empty() || row.evaluation->input == "text") && all_sequences &&
-         (row.context == 0 || row.context == config.context) &&
+  return report::measures_own_text(row) && all_sequences && (row.context == 0 || row.context == config.context) &&
          (row.precision.empty() || row.precision == config.precision);
 }
 

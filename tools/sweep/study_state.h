@@ -41,7 +41,8 @@ struct EarlierRun {
   std::string file;
   RunStatus status = RunStatus::begun;  // complete, failed, or begun, which is not used
   RunConfig config = {};                // undefined if only begun
-  bool is_of_training = true;           // false: measured on another input, context, precision or number of sequences
+  // False: measured on another input, data, context, precision or number of sequences, or with edited positions.
+  bool is_of_training = true;
 };
 
 class EarlierRuns {

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/engine/data/data_support.h"
 #include "tests/support/subprocess.h"
 
@@ -98,6 +100,18 @@ TEST_CASE("data: another text under the same path is refused, with both checksum
   CHECK(world.run("eval_pos_learnable sink run/checkpoint.h5 --input random > /dev/null") == 0);
   for (const char* chosen : {"kept", "dd"})  // knowingly
     CHECK(world.run("eval_pos_learnable sink run/checkpoint.h5 > /dev/null --data " + std::string(chosen)) == 0);
+
+  // What was measured then says which text it is of, by its tokens.
+  const auto measured = [&](const char* file) { return nlohmann::json::parse(read_bytes(world / file)); };
+  CHECK(measured("run/evaluation.json")["measured_data_sha256"] == theirs);
+  for (const auto& [chosen, checksum] : {std::pair("kept", theirs), std::pair("dd", ours)}) {
+    REQUIRE(world.run("eval_pos_learnable sink run/checkpoint.h5 > m.json --data " + std::string(chosen)) == 0);
+    CHECK(measured("m.json")["data"] == chosen);
+    CHECK(measured("m.json")["measured_data_sha256"] == checksum);
+    CHECK(measured("m.json")["data_sha256"] == theirs);
+  }
+  REQUIRE(world.run("eval_pos_learnable sink run/checkpoint.h5 > m.json --input random") == 0);
+  CHECK_FALSE(measured("m.json").contains("measured_data_sha256"));
 
   // Training may continue from parameters with other text; a note reports it.
   CHECK(world.run(kTraining + std::string("--data dd --steps 1 --run second --initial run/checkpoint.h5")) == 0);

@@ -93,6 +93,66 @@ TEST_CASE("report: data is what its tokens are, where that is known, and not whe
   CHECK(contains(others.table, "data data/a (89abcdef)"));
 }
 
+TEST_CASE("report: a measurement of an edited model or of other text is not a seed of the run") {
+  const TemporaryFolder place;
+  const std::string settings = "data = \"data/a\"\n", text = "0123456789", other = "89abcdef01";
+  const auto with_text = [&](json e, const json& changes) {
+    e.update({{"data", "data/a"}, {"data_sha256", text}, {"measured_data_sha256", text}});
+    e.update(changes);
+    return e;
+  };
+  // The measurement of seed 1 with these changes, next to the run of seed 0.
+  const auto made = [&](const json& changes) {
+    json m = with_text(softmax("runs/first/checkpoint.h5", 1), changes);
+    m["config_toml"] = "task = \"text\"\nsteps = 20\ncontext = 4\n" + settings;
+    for (const auto& [key, value] : changes.items())
+      if (value.is_null()) m.erase(key);
+    write_bytes(place / "m.json", m.dump());
+    return made_of(place,
+                   run_with(place, "a", with_text(softmax("a", 0), json::object()), settings) + place / "m.json");
+  };
+  // The run's own text, wherever it is; without checksums, as older programs measured, its path.
+  for (const json& own : {json::object(), json{{"data", "elsewhere"}}, json{{"measured_data_sha256", nullptr}},
+                          json{{"measured_data_sha256", nullptr}, {"data_sha256", nullptr}}}) {
+    CAPTURE(own.dump());
+    CHECK(contains(made(own).html, "mean of 2 seeds"));
+  }
+  const Made edited = made({{"positions", "swap:3"}}), changed = made({{"measured_data_sha256", other}}),
+             elsewhere = made({{"data", "data/b"}, {"measured_data_sha256", other}}),
+             older = made({{"data", "data/b"}, {"measured_data_sha256", nullptr}});
+  for (const Made* one : {&edited, &changed, &elsewhere, &older}) {
+    CHECK_FALSE(contains(one->html, "mean of 2"));
+    CHECK_FALSE(contains(one->html, "seeds 0, 1"));  // of a claim
+  }
+  CHECK(contains(edited.table, "softmax, positions swap:3"));
+  CHECK(contains(edited.table, "first, positions swap:3"));  // its name
+  CHECK(contains(changed.table, "measured data data/a (89abcdef)"));
+  CHECK(contains(elsewhere.table, "measured data data/b (89abcdef)"));
+  CHECK(contains(older.table, "measured data data/b"));
+  // Nor is it evidence on a claim about the run.
+  const auto claims_of = [&](const json& changes) {
+    made(changes);
+    return contains(made_of(place, place / "m.json").html, "Softmax attention has a sink");
+  };
+  CHECK(claims_of(json::object()));
+  CHECK_FALSE(claims_of({{"positions", "swap:3"}}));
+  CHECK_FALSE(claims_of({{"measured_data_sha256", other}}));
+}
+
+TEST_CASE("report: the table of inputs names the edit of a model") {
+  const TemporaryFolder place;
+  json inputs;
+  for (const char* input : {"natural", "random"}) {
+    json m = softmax("runs/first/checkpoint.h5", 0);
+    m.update({{"input", std::string(input) == "natural" ? "text" : input}, {"positions", "replace:3"}});
+    inputs[input] = m;
+  }
+  write_bytes(place / "m.json", json{{"schema", 1}, {"inputs", inputs}}.dump());
+  const Made made = made_of(place, place / "m.json");
+  CHECK(contains(made.html, "<th scope=\"row\">first, positions replace:3</th>"));
+  CHECK(contains(made.table, "first, positions replace:3, random"));
+}
+
 TEST_CASE("report: every seed that a run may have is told apart") {
   const TemporaryFolder place;
   json a = softmax("a", 0), b = softmax("b", 0);
@@ -115,7 +175,7 @@ TEST_CASE("report: what is not known to be alike is not averaged") {
   // A measured model whose training is unknown has its name, not that of its attention.
   CHECK(contains(made.html,
                  "<b>a</b> puts <b>60\u00a0%</b> of its attention on the first token, <b>b</b> <b>60\u00a0%</b>."));
-  CHECK_FALSE(contains(made.html, "<h2>What the paper"));
+  CHECK_FALSE(contains(made.html, "Softmax attention has a sink"));
 }
 
 TEST_CASE("report: measurements of several inputs stand side by side, and no loss is compared with another input's") {

@@ -67,6 +67,16 @@ TEST_CASE("earlier runs: settings and data decide; complete ones go before faile
   for (const char* measured :
        {"random,64,100,f32,5", "text,32,100,f32,5", "text,64,7,f32,0", "text,64,200,f32,5", "text,64,100,f64,5"})
     CHECK_FALSE_MESSAGE(taken(measured), measured);
+  const std::string more = "data,data_sha256,measured_data,measured_data_sha256,positions,", a = "data/a,feed,";
+  const auto taken_of = [&](const std::string& measured) {
+    std::string header = columns;
+    write_bytes(place / "c.csv",
+                header.insert(header.find("input,"), more) + "m" + row + measured + ",text,64,100,f32,5\n");
+    return EarlierRuns({place / "c.csv"}).find(wanted(1), [] { return std::string("feed"); }) != nullptr;
+  };
+  for (const char* own : {"data/a,feed,", "data/b,feed,", ",,", "data/a/,,"}) CHECK_MESSAGE(taken_of(a + own), own);
+  for (const char* other : {"data/a,beef,", "data/b,beef,", "data/b,,", "data/a,feed,swap:3"})
+    CHECK_FALSE_MESSAGE(taken_of(a + other), other);
   // A study with interventions takes rows that have them.
   write_bytes(place / "d.csv",
               "run,task,ablation,finished,measured_step,steps,step,seed,val_loss,sink_1,sink_1_raw,heads,"
