@@ -24,7 +24,8 @@ constexpr int kDashes = 6;
 std::vector<LineStyle> line_styles(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks);
 
 // The lowest possible loss of a task whose distribution is known, in nats per target: expected on training batches, and
-// on the sequences that `val_loss` of the curves (and of an evaluation with as many sequences) was measured on.
+// on the sequences that `val_loss` of the curves (and of an evaluation with as many sequences, as long) was measured
+// on.
 struct LossFloor {
   std::optional<double> train;  // nothing with a prefix that leaves out targets
   double validation = 0;

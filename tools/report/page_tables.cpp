@@ -31,8 +31,10 @@ Column above_best_column(const std::vector<const Run*>& runs) {
   for (const Run* run : runs) {
     const auto floor = loss_floor(*run);
     const auto sequences = run->settings.find("eval-sequences");
-    const bool same = sequences != run->settings.end() && sequences->second == std::to_string(run->sequences);
-    if (floor && run->evaluation && (run->sequences == 0 || same)) floors[&*run->evaluation] = floor->validation;
+    const bool same_count = sequences != run->settings.end() && sequences->second == std::to_string(run->sequences),
+               same_length = run->context == 0 || run->context == whole_setting(*run, "context", run->context);
+    if (floor && run->evaluation && (run->sequences == 0 || same_count) && same_length)
+      floors[&*run->evaluation] = floor->validation;
   }
   return {"", "above best", 3, [floors](const Evaluation& e) {
             const auto floor = floors.find(&e);
