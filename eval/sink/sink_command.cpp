@@ -160,6 +160,7 @@ struct SinkRun {
                      .input = options.input_name(),
                      .input_seed = options.seed,
                      .data_sha256 = attribute_or(checkpoint, "data_sha256", ""),
+                     .initial_sha256 = attribute_or(checkpoint, "initial_sha256", ""),
                      .positions = options.positions,
                      .data = given.any()          ? given.name()
                              : !data              ? ""

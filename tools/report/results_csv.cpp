@@ -174,8 +174,9 @@ const std::vector<CsvColumn>& fixed_columns() {
     columns.push_back(count_column("skipped_steps", &Run::skipped_steps));
     columns.push_back(count_column("first_skipped", &Run::first_skipped));
     const std::pair<const char*, std::string Run::*> texts[] = {
-        {"failure", &Run::failure}, {"commit", &Run::commit},           {"date", &Run::date},
-        {"machine", &Run::machine}, {"data_sha256", &Run::data_sha256}, {"policies", &Run::policies}};
+        {"failure", &Run::failure},  {"commit", &Run::commit},           {"date", &Run::date},
+        {"machine", &Run::machine},  {"data_sha256", &Run::data_sha256}, {"initial_sha256", &Run::initial_sha256},
+        {"policies", &Run::policies}};
     for (const auto& [name, member] : texts) columns.push_back(text_column(name, member));
     return columns;
   }();

@@ -85,9 +85,21 @@ bool same_data(const Identity& a, const Identity& b) {
 
 }  // namespace
 
+bool Identity::operator==(const Identity& other) const {
+  return known == other.known && training == other.training && data_sha256 == other.data_sha256 &&
+         measurement == other.measurement && same_start(*this, other);
+}
+
+bool same_start(const Identity& a, const Identity& b) {
+  return a.initial != b.initial || a.initial_sha256.empty() || b.initial_sha256.empty() ||
+         a.initial_sha256 == b.initial_sha256;
+}
+
 Identity identity_of(const Run& run) {
   Identity identity;
   identity.data_sha256 = run.data_sha256;
+  identity.initial = setting(run, "initial");
+  identity.initial_sha256 = run.initial_sha256;
   identity.known = !run.settings.empty() && !run.ablation.empty();
   identity.training["ablation"] = run.ablation;
   std::istringstream words(run.policies);
@@ -104,7 +116,7 @@ Identity identity_of(const Run& run) {
 
 bool same_but_seed(const Run& a, const Run& b) {
   Identity one = identity_of(a), other = identity_of(b);
-  if (!same_data(one, other)) return false;
+  if (!same_data(one, other) || !same_start(one, other)) return false;
   one.training.erase("data");
   other.training.erase("data");
   return one.known && other.known && one.training == other.training &&
@@ -138,9 +150,10 @@ class Comparison {
     const std::string text = value(run, name);
     if (text.empty() && (of_measurement_.at(name) || !all_[run].known)) return "";
     if (name == "input") return text + " input";
-    const std::string& sha256 = all_[run].data_sha256;
+    const std::string& sha256 = name == "initial" ? all_[run].initial_sha256 : all_[run].data_sha256;
+    const bool names_checksum = name == "data" || (name == "initial" && has_other_start(run));
     return name + " " + (text.empty() ? "none" : text) +
-           (name == "data" && !sha256.empty() ? " (" + sha256.substr(0, 8) + ")" : "");
+           (names_checksum && !sha256.empty() ? " (" + sha256.substr(0, 8) + ")" : "");
   }
 
  private:
@@ -155,7 +168,12 @@ class Comparison {
     return all_[a].known && all_[b].known && (!name.starts_with("policy ") || runs_[a]->ablation == runs_[b]->ablation);
   }
   bool same(std::size_t a, std::size_t b, const std::string& name) const {
-    return name == "data" ? same_data(all_[a], all_[b]) : value(a, name) == value(b, name);
+    if (name == "data") return same_data(all_[a], all_[b]);
+    return value(a, name) == value(b, name) && (name != "initial" || same_start(all_[a], all_[b]));
+  }
+  // Whether another run started from other parameters under the same path.
+  bool has_other_start(std::size_t run) const {
+    return std::ranges::any_of(all_, [&](const Identity& other) { return !same_start(all_[run], other); });
   }
   bool varies(const std::string& name) const {
     for (std::size_t a = 0; a < runs_.size(); ++a)

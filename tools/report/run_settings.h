@@ -25,10 +25,16 @@ struct Identity {
   // What was measured, and the commit: the input, the edit of positions, and context, sequences, precision, data and
   // step where they differ from training.
   Settings measurement;
-  bool operator==(const Identity&) const = default;
+  // The checkpoint that training started from, by its path and the checksum of its parameters.
+  std::string initial, initial_sha256;
+  bool operator==(const Identity& other) const;  // the starts by same_start
 };
 
 Identity identity_of(const Run& run);
+
+// Whether one path had the same parameters when the two runs started from it. Runs of a study start from a checkpoint
+// of their own seed, whose path has the seed: those may differ. Unknown parameters are equal to any.
+bool same_start(const Identity& a, const Identity& b);
 
 // Whether the last measurement is of the model as it was trained, on validation sequences of its own text. Their number
 // and length, and the precision, may be others.

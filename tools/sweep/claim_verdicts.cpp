@@ -129,6 +129,9 @@ std::string unshared_setting(const report::Run& a, const report::Run& b) {
   };
   if (!ours.data_sha256.empty() && !theirs.data_sha256.empty() && ours.data_sha256 != theirs.data_sha256)
     return "data " + ours.data_sha256.substr(0, 12) + "... instead of " + theirs.data_sha256.substr(0, 12) + "...";
+  if (!same_start(ours, theirs))
+    return "initial parameters " + ours.initial_sha256.substr(0, 12) + "... instead of " +
+           theirs.initial_sha256.substr(0, 12) + "...";
   const std::string settings = differing(ours.training, theirs.training);
   return settings.empty() ? differing(ours.measurement, theirs.measurement) : settings;
 }

@@ -150,10 +150,11 @@ EarlierRuns::EarlierRuns(const std::vector<std::string>& files) : files_(files) 
       rows_.push_back(earlier_run(std::move(run), file));
   matched_.resize(rows_.size());
   lacking_.resize(rows_.size());
+  other_start_.resize(rows_.size());
 }
 
 const EarlierRun* EarlierRuns::find(const RunConfig& wanted, const std::function<std::string()>& data_checksum,
-                                    bool interventions) {
+                                    bool interventions, const std::function<std::string()>& start_checksum) {
   const EarlierRun* found = nullptr;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const EarlierRun& row = rows_[i];
@@ -161,6 +162,11 @@ const EarlierRun* EarlierRuns::find(const RunConfig& wanted, const std::function
       continue;
     const std::string& data = row.run.data_sha256;
     if (!data.empty() && data != data_checksum()) continue;
+    if (const std::string& start = row.run.initial_sha256; start_checksum && !start.empty())
+      if (const std::string now = start_checksum(); !now.empty() && now != start) {
+        other_start_[i] = true;
+        continue;
+      }
     if (interventions && row.status == RunStatus::complete && !has_interventions(row.run)) {
       lacking_[i] = true;
       continue;
@@ -181,18 +187,21 @@ std::string EarlierRuns::checksum_of(const std::string& data) const {
 std::vector<std::string> EarlierRuns::notes() const {
   std::vector<std::string> lines;
   for (const std::string& file : files_) {
-    std::size_t all = 0, matched = 0, begun = 0, lacking = 0;
+    std::size_t all = 0, matched = 0, begun = 0, lacking = 0, other_start = 0;
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (rows_[i].file != file) continue;
       ++all;
       matched += matched_[i];
       begun += rows_[i].status == RunStatus::begun;
       lacking += lacking_[i];
+      other_start += other_start_[i];
     }
     const std::string of = " of " + std::to_string(all) + " rows ";
     std::string line = printable(file) + ": " + std::to_string(matched) + of + "are runs of this study";
-    if (all > matched + begun + lacking)
-      line += "; " + std::to_string(all - matched - begun - lacking) + of + "are of other settings, data or input";
+    if (const std::size_t known = matched + begun + lacking + other_start; all > known)
+      line += "; " + std::to_string(all - known) + of + "are of other settings, data or input";
+    if (other_start > 0)
+      line += "; " + std::to_string(other_start) + of + "started from other parameters than their checkpoint has now";
     if (lacking > 0) line += "; " + std::to_string(lacking) + of + "lack the interventions that the study measures";
     if (begun > 0) line += "; " + std::to_string(begun) + of + "never finished";
     lines.push_back(line);
@@ -201,6 +210,16 @@ std::vector<std::string> EarlierRuns::notes() const {
 }
 
 namespace {
+
+// The checksum of the parameters that the run would start from now; "" if it starts from none, or if that run is not
+// complete. `known` holds those of the checkpoints that were read already.
+std::string start_checksum(const StudyState& state, const StudyRun& run, std::map<std::string, std::string>& known) {
+  const std::string& checkpoint = run.config.initial;
+  if (checkpoint.empty() || !fs::exists(checkpoint) || (run.from && !is_complete(state.runs[*run.from]))) return "";
+  std::string& checksum = known[checkpoint];
+  if (checksum.empty()) checksum = parameters_checksum(load_checkpoint(checkpoint));
+  return checksum;
+}
 
 // Of a complete run and the run from whose checkpoint it started, whose parameters may have changed since.
 void require_own_start(const RunConfig& run, const RunConfig& start) {
@@ -227,7 +246,7 @@ bool replaces_run(const EarlierRun& earlier, RunStatus own, bool retry) {
 }
 
 void read_states(StudyState& state, std::optional<std::size_t> job) {
-  std::map<std::string, std::string> known;
+  std::map<std::string, std::string> known, starts;
   std::set<std::string> known_by_name;
   state.found.assign(state.runs.size(), {});
   state.earlier.assign(state.runs.size(), nullptr);
@@ -246,7 +265,8 @@ void read_states(StudyState& state, std::optional<std::size_t> job) {
       require_own_start(config, state.runs[*from].config);
     // A sweep that was killed may not have flushed the last name in this folder.
     if (found.status == RunStatus::complete) sync_folder(config.run + "/config.toml");
-    const EarlierRun* earlier = state.earlier_runs.find(config, checksum, state.study.interventions);
+    const EarlierRun* earlier = state.earlier_runs.find(config, checksum, state.study.interventions,
+                                                        [&] { return start_checksum(state, state.runs[i], starts); });
     if (earlier && replaces_run(*earlier, found.status, state.retry)) {
       state.earlier[i] = earlier;
       continue;

@@ -51,11 +51,12 @@ class EarlierRuns {
   // Throws Error (Exit::bad_input) with file, line and column for what is not a row of such a file.
   explicit EarlierRuns(const std::vector<std::string>& files);
 
-  // The row with the settings of `wanted` (differing_settings), what training measured at its end and, if the row has a
-  // checksum, its data: the first complete row, else the first failed one; null if there is none. With `interventions`
-  // a complete row without their effects is none.
+  // The row with the settings of `wanted` (differing_settings), what training measured at its end and, if the row has
+  // their checksums, its data and the parameters that it started from: the first complete row, else the first failed
+  // one; null if there is none. With `interventions` a complete row without their effects is none. `start_checksum`
+  // returns "" where the start is not known.
   const EarlierRun* find(const RunConfig& wanted, const std::function<std::string()>& data_checksum,
-                         bool interventions = false);
+                         bool interventions = false, const std::function<std::string()>& start_checksum = {});
 
   // The checksum of the rows that were trained on a folder of this name; "" if there are none or they differ.
   std::string checksum_of(const std::string& data) const;
@@ -67,8 +68,9 @@ class EarlierRuns {
  private:
   std::vector<std::string> files_;
   std::vector<EarlierRun> rows_;
-  std::vector<bool> matched_;  // rows_ with the settings of a run of the study
-  std::vector<bool> lacking_;  // rows_ with these settings that lack interventions
+  std::vector<bool> matched_;      // rows_ with the settings of a run of the study
+  std::vector<bool> lacking_;      // rows_ with these settings that lack interventions
+  std::vector<bool> other_start_;  // rows_ with these settings that started from other parameters
 };
 
 // Whether a row replaces a run whose folder has this status. It never replaces a complete run. A failed row replaces

@@ -139,6 +139,27 @@ TEST_CASE("report: a measurement of an edited model or of other text is not a se
   CHECK_FALSE(claims_of({{"measured_data_sha256", other}}));
 }
 
+TEST_CASE("report: seeds may have their own starts; one path with other parameters is another start") {
+  const TemporaryFolder place;
+  const auto made = [&](const char* one, const char* other, const std::string& first, const std::string& second) {
+    json a = softmax("a", 0), b = softmax("b", 1);
+    a["initial_sha256"] = one;
+    b["initial_sha256"] = other;
+    return made_of(place, run_with(place, "a", a, "initial = \"" + first + "\"\n") +
+                              run_with(place, "b", b, "initial = \"" + second + "\"\n"));
+  };
+  const char *x = "0123456789", *y = "89abcdef01", *base = "runs/base/checkpoint.h5",
+             *seed_0 = "s/base-0/checkpoint.h5", *seed_1 = "s/base-1/checkpoint.h5";
+  CHECK(contains(made(x, x, base, base).html, "mean of 2 seeds"));
+  CHECK(contains(made(x, y, seed_0, seed_1).html, "mean of 2 seeds"));  // as `sweep` starts them
+  CHECK(contains(made(x, "", base, base).html, "mean of 2 seeds"));     // of an older program
+  const Made changed = made(x, y, base, base);
+  CHECK_FALSE(contains(changed.html, "mean of 2"));
+  CHECK(contains(changed.table, "initial runs/base/checkpoint.h5 (01234567)"));
+  CHECK(contains(changed.table, "initial runs/base/checkpoint.h5 (89abcdef)"));
+  CHECK_FALSE(contains(made(x, y, base, seed_1).table, "(01234567)"));  // the paths tell them apart
+}
+
 TEST_CASE("report: the table of inputs names the edit of a model") {
   const TemporaryFolder place;
   json inputs;

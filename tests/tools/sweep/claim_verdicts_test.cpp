@@ -114,6 +114,11 @@ TEST_CASE("claims: a table with two runs of one seed, or of other settings or da
   changed.back().data_sha256 = std::string(64, 'b');
   CHECK(contains(message(changed), "x-3 has data bbbbbbbbbbbb... instead of aaaaaaaaaaaa..., as in x-1"));
   changed = runs;
+  for (report::Run& run : changed) run.settings["initial"] = "base.h5", run.initial_sha256 = std::string(64, 'a');
+  CHECK(message(changed) == "replicated");
+  changed.back().initial_sha256 = std::string(64, 'b');
+  CHECK(contains(message(changed), "x-3 has initial parameters bbbbbbbbbbbb... instead of aaaaaaaaaaaa..., as in x-1"));
+  changed = runs;
   changed.back().context = 32;
   CHECK(contains(message(changed), "x-3 has measured context 32 instead of none"));
   changed = runs;

@@ -77,6 +77,23 @@ TEST_CASE("earlier runs: settings and data decide; complete ones go before faile
   for (const char* own : {"data/a,feed,", "data/b,feed,", ",,", "data/a/,,"}) CHECK_MESSAGE(taken_of(a + own), own);
   for (const char* other : {"data/a,beef,", "data/b,beef,", "data/b,,", "data/a,feed,swap:3"})
     CHECK_FALSE_MESSAGE(taken_of(a + other), other);
+  // Nor is a run that started from other parameters, where both are known.
+  const auto taken_from = [&](const std::string& start, const std::string& now) {
+    write_bytes(place / "c.csv", kHeader.substr(0, kHeader.size() - 1) +
+                                     ",initial,initial_sha256\nm,text,baseline,true,9,9,9,1,2,50,40,8,1,,,s.h5," +
+                                     start + "\n");
+    RunConfig config = wanted(1);
+    config.initial = "s.h5";
+    EarlierRuns runs({place / "c.csv"});
+    const bool found = runs.find(
+                           config, [] { return std::string(); }, false, [&] { return now; }) != nullptr;
+    CHECK(contains(runs.notes().front(), "1 of 1 rows started from other parameters") != found);
+    return found;
+  };
+  CHECK(taken_from("feed", "feed"));
+  CHECK(taken_from("feed", ""));
+  CHECK(taken_from("", "feed"));
+  CHECK_FALSE(taken_from("feed", "beef"));
   // A study with interventions takes rows that have them.
   write_bytes(place / "d.csv",
               "run,task,ablation,finished,measured_step,steps,step,seed,val_loss,sink_1,sink_1_raw,heads,"

@@ -382,6 +382,14 @@ TEST_CASE("sweep: runs that start from others wait for them, and report the star
   CHECK(third.wait() == 0);
   CHECK_MESSAGE(contains(third.err(), "8 runs, 1 to do"), third.err());
   CHECK(numbers_of(place / "out/baseline-tuned-0") == before);
+  // A row of an earlier table replaces it while the start has the same parameters.
+  const std::string earlier = place / "earlier.csv", by_row = place.command("--seeds 0,1 --earlier " + earlier);
+  std::filesystem::rename(place / "out/tiny-runs.csv", earlier);
+  std::filesystem::rename(place / "out/baseline-tuned-0", place / "kept");
+  Subprocess same_start(place, words_of(by_row));
+  CHECK(same_start.wait() == 0);
+  CHECK_MESSAGE(contains(same_start.err(), "8 runs, 0 to do"), same_start.err());
+  std::filesystem::rename(place / "kept", place / "out/baseline-tuned-0");
   // A start that is another one now, here that of seed 1, is not the start of the run that is there.
   std::filesystem::copy_file(place / "out/baseline-1/checkpoint.h5", place / "out/baseline-0/checkpoint.h5",
                              std::filesystem::copy_options::overwrite_existing);
@@ -390,8 +398,11 @@ TEST_CASE("sweep: runs that start from others wait for them, and report the star
   CHECK_MESSAGE(contains(other.err(), "out/baseline-tuned-0 started from other parameters than those that "),
                 other.err());
   std::filesystem::remove_all(place / "out/baseline-tuned-0");
-  Subprocess tuned(place, words_of(place.command("--seeds 0,1")));
+  Subprocess tuned(place, words_of(by_row));
   CHECK_MESSAGE(tuned.wait() == 0, tuned.err());
+  CHECK_MESSAGE(contains(tuned.err(), "7 of 8 rows are runs of this study; 1 of 8 rows started from other parameters"),
+                tuned.err());
+  CHECK(contains(tuned.err(), "8 runs, 1 to do"));
 }
 
 TEST_CASE("sweep: a run whose start failed is not begun, and its row has the reason") {
