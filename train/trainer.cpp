@@ -91,6 +91,7 @@ Evaluation write_evaluation(TrainingRun& run, const std::string& name, const Run
       .steps = config.steps,
       .tokens = run.state().step * config.tokens_per_step(),
       .parameters = run.model().parameters().count(),
+      .ranks = run.ranks().size(),
       .domains = run.data().domains(),
       .token_text = [&](std::int32_t id) { return run.data().token_text(id); },
   };

@@ -157,6 +157,7 @@ void add_context(Json& json, const Evaluation& e, const EvaluationContext& c) {
     if (!value.empty()) json[key] = value;
   };
   add_if_known("machine", c.machine);
+  if (c.ranks > 1) json["ranks"] = c.ranks;
   json.update({{"config_toml", c.config_toml},
                {"val_loss", rounded(e.loss)},
                {"sequences", e.sequences},

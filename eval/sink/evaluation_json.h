@@ -25,6 +25,7 @@ struct EvaluationContext {
   std::string input_sha256 = {};          // of the ids of tokens and sentences that the user gave
   std::uint64_t seed = 0;
   std::int64_t step = 0, steps = 0, tokens = 0, parameters = 0;
+  std::int64_t ranks = 1;                               // that trained it to its end
   std::vector<DomainUse> domains = {};                  // of the training text; empty: unknown, or no text
   std::function<std::string(std::int32_t)> token_text;  // labels the axes of patterns
 };
@@ -42,7 +43,7 @@ struct EvaluationContext {
 //   started
 //                                      from (model/model_checkpoint.h)
 //   positions                          replace:T or swap:T, the edit of learned positions
-//   machine                            from training: the processor
+//   machine ranks                      from training: the processor, and how many ranks, if more than one
 //   epochs domains                     from training on text: passes over the data; [{name, tokens: in use for
 //   training,
 //                                      share: of the tokens read, epochs}]

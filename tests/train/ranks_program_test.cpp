@@ -37,11 +37,17 @@ std::string steps_of(const std::string& run) {
   return steps;
 }
 
+// How many ranks evaluation.json reports; one if it does not say.
+int ranks_of(const std::string& run) {
+  return nlohmann::json::parse(read_bytes(run + "/evaluation.json")).value("ranks", 1);
+}
+
 // What was measured at the end, maps included.
 std::string evaluation_of(const std::string& run) {
   auto json = nlohmann::json::parse(read_bytes(run + "/evaluation.json"));
   json.erase("run");
   json.erase("date");
+  json.erase("ranks");
   return json.dump();
 }
 
@@ -72,6 +78,7 @@ TEST_CASE("ranks of --nproc write the files of one process, whether their state 
     std::string said = said_by(line_of(other / "run", "--steps 9 " + how));
     check_same_run(other / "run", one);
     CHECK(contains(said, "ranks by mpi") == !contains(how, "nproc 1"));
+    CHECK(ranks_of(other / "run") == how[8] - '0');
   }
 }
 
@@ -99,6 +106,7 @@ TEST_CASE("ranks: by mpirun, whose ranks may start others by --nproc") {
   said_by(line_of(one, "--steps 5"));
   CHECK(contains(said_by(kMpirun + "2 " + line_of(folder / "two", "--steps 5 --zero 1")), "2 ranks by mpi"));
   check_same_run(folder / "two", one);
+  CHECK(ranks_of(folder / "two") == 2);
   CHECK(contains(said_by(kMpirun + "1 " + line_of(folder / "nested", "--steps 5 --nproc 2")), "2 ranks by mpi"));
   check_same_run(folder / "nested", one);
   CHECK(contains(said_by(kMpirun + "2 " + line_of(folder / "x", "--steps 5 --nproc 4"), 2),

@@ -171,6 +171,9 @@ const std::vector<CsvColumn>& fixed_columns() {
                        [](const CsvCell& cell, ReadLine& line) {
                          if (!cell.text.empty()) line.run.seconds = cell.number(0, CsvCell::kMaxValue);
                        }});
+    columns.push_back(
+        {"ranks", [](const Run& run) { return std::to_string(run.ranks); },
+         [](const CsvCell& cell, ReadLine& line) { line.run.ranks = cell.whole(std::int64_t{1}, kMaxCount); }});
     columns.push_back(count_column("skipped_steps", &Run::skipped_steps));
     columns.push_back(count_column("first_skipped", &Run::first_skipped));
     const std::pair<const char*, std::string Run::*> texts[] = {

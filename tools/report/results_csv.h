@@ -17,8 +17,8 @@ namespace sink::report {
 // alpha_1_raw, alpha_others_raw (mean of the raw alpha_k, k = 2..10), alpha_1_max, alpha_star, alpha_star_raw,
 // row_mass, extra_key_mass (the extra key's part of a row, not in row_mass), entropy, first_value_norm_ratio, sink_2,
 // sink_3; onset_sink_1 and onset_massive (steps, -1: never) and change_<intervention> where a run has them; the sinks
-// again for every epsilon in use, sink_1_eps<e> and so on; then seconds (wall time), skipped_steps and the first of
-// them, failure (why it has no results), commit, date, machine, data_sha256 (of its tokens), initial_sha256 (of the
+// again for every epsilon in use, sink_1_eps<e> and so on; then seconds (wall time), ranks, skipped_steps and the first
+// of them, failure (why it has no results), commit, date, machine, data_sha256 (of its tokens), initial_sha256 (of the
 // parameters that it started from, if it had a checkpoint), policies and every saved
 // setting of any run, under its name in config.toml with _ for -. An unfinished run has the values of measured_step.
 // Missing values are empty fields.

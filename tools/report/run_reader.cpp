@@ -120,6 +120,7 @@ void read_identity(const json& object, const std::string& file, Run& run) {
   run.seed = read.seed("seed", run.seed);
   run.steps = read.integer("steps", run.steps);
   run.parameters = read.integer("parameters", 0);
+  run.ranks = std::max<std::int64_t>(1, read.integer("ranks", 1));
 }
 
 void read_measurement(const json& object, const std::string& file, Run& run) {

@@ -93,6 +93,7 @@ struct Run {
   std::map<std::string, std::string> settings;  // of config_toml, without quotes; defaults for missing ones
   std::uint64_t seed = 0;
   std::int64_t step = 0, steps = 0, tokens = 0, parameters = 0, sequences = 0, context = 0;
+  std::int64_t ranks = 1;  // that trained it to its end, each with `threads`
   Curves curves;
   double seconds = 0;                                 // wall time in the last line of metrics.jsonl
   std::int64_t skipped_steps = 0, first_skipped = 0;  // steps with a loss or gradient that was not finite

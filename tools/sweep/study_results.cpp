@@ -43,7 +43,7 @@ std::string skipped_steps(const report::Run& run) {
 double hours_of(const report::Run& run) {
   const auto threads = run.settings.find("threads");
   const double cores = threads == run.settings.end() ? 1 : std::max(1.0, std::atof(threads->second.c_str()));
-  return run.seconds * cores / 3600;
+  return run.seconds * cores * static_cast<double>(std::max<std::int64_t>(1, run.ranks)) / 3600;
 }
 
 void add(const StudyOutcome& outcome, GroupResult& group) {

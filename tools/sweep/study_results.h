@@ -46,7 +46,7 @@ struct StudyResults {
   std::vector<GroupResult> groups;
   std::optional<std::size_t> baseline;  // index in groups; none if --only left it out
   std::size_t complete = 0, runs = 0;
-  double core_hours = 0;                       // of complete runs: wall time times threads
+  double core_hours = 0;                       // of complete runs: wall time times ranks and threads
   std::vector<std::string> commits, machines;  // of complete runs, if known
   std::map<std::string, std::size_t> earlier;  // number of runs taken from each earlier table
 

@@ -92,7 +92,7 @@ TEST_CASE("results.csv read back: every number and setting that was written, to 
               R"({"schema": 1, "run": "=k", "task": "text", "ablation": "bias_k", "seed": 3, "step": 20, "steps": 20,
                   "policies": "attention=Softmax extra=LearnedKey+ZeroValue", "tokens": 5120, "commit": "abc123",
                   "date": "2026-11-21T10:00:00Z", "machine": "A CPU, fast", "data_sha256": "00ff", "precision": "bf16",
-                  "initial_sha256": "02ff", "data": "data/a, b", "measured_data_sha256": "01ff", "positions": "swap:3",
+                  "initial_sha256": "02ff", "ranks": 2, "data": "data/a, b", "measured_data_sha256": "01ff", "positions": "swap:3",
                   "val_loss": 4.123456789, "sequences": 100, "context": 4, "sink_epsilon": [0.2, 0.3, 0.4],
                   "sink_1": [75, 50, 25], "sink_1_raw": [70, 45, 20], "sink_k": [50, 3.25, 0.125, 0],
                   "alpha_1": 0.123456789, "alpha_1_raw": 0.5, "alpha_k_raw": [0.5, 0.25, 0.125], "alpha_1_max": 0.9, "row_mass": 1, "extra": "key",
@@ -125,6 +125,7 @@ TEST_CASE("results.csv read back: every number and setting that was written, to 
   CHECK(a.evaluation->get("alpha_fixed_over_even") == 3.5);
   CHECK(a.data_sha256 == "00ff");
   CHECK(a.initial_sha256 == "02ff");
+  CHECK(a.ranks == 2);
   CHECK(a.evaluation->data == "data/a, b");
   CHECK(a.evaluation->data_sha256 == "01ff");
   CHECK(a.evaluation->positions == "swap:3");
@@ -152,6 +153,7 @@ TEST_CASE("results.csv edited by people: errors name file, line and column") {
   CHECK(sound[0].settings.at("learning-rate") == "0.01");
   CHECK(sound[0].settings.at("heads") == "4");  // a setting that an older program did not know
   CHECK(report::measures_own_text(sound[0]));   // columns that it did not write
+  CHECK(sound[0].ranks == 1);
   CHECK(read_results_csv(kHeader + "\n", "f.csv").empty());
   const auto with = [](std::string from, const std::string& to) {
     std::string csv = kSound;

@@ -280,6 +280,8 @@ TEST_CASE("study results: runs of earlier tables count, with a remark where they
   CHECK(study_text(results_of(study, "cpu", groups, {missing})).find("0 of 1 runs complete, 0.00 core-hours.") !=
         std::string::npos);
 
+  outcomes[1].run->ranks = 4;
+  CHECK(results_of(study, "cpu", groups, outcomes).core_hours == doctest::Approx(1 + 4 + 1));
   outcomes[1].file = "before-runs.csv";  // all of them: said once, below the table
   const StudyResults all = results_of(study, "cpu", groups, outcomes);
   CHECK(all.groups[0].remarks.empty());
