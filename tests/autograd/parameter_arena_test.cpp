@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "autograd/ops/add_node.h"
 #include "autograd/ops/linear_cross_entropy_node.h"
 #include "engine/rng.h"
@@ -57,6 +60,55 @@ TEST_CASE("arena: parameters are slices of one tensor, aligned, apart by zeros, 
     }
     for (std::size_t i = 0; i < taken.size(); ++i)
       if (!taken[i]) CHECK(arena.masters().item(static_cast<std::int64_t>(i)) == 0);
+  }
+}
+
+TEST_CASE("arena: uniform values fill (-scale, scale) evenly, normal ones have its deviation, constants are equal") {
+  constexpr std::int64_t kCount = 100'000;
+  constexpr double kScale = 0.25, n = kCount;
+  for (DType compute : {DType::F32, DType::F64}) {
+    ParameterArena arena(compute);
+    const auto add = [&](const std::string& name, Init::Kind kind) -> const Parameter& {
+      return arena.add({name, {kCount}, "C", ParameterRole::weight, {kind, kScale}});
+    };
+    const Parameter &uniform = add("uniform", Init::Kind::uniform), &normal = add("normal", Init::Kind::normal),
+                    &constant = add("constant", Init::Kind::constant);
+    arena.allocate(7);
+    struct Moments {
+      double mean = 0, square = 0, least = INFINITY, largest = -INFINITY;
+      std::int64_t bins[10] = {};  // of (-scale, scale)
+    };
+    const auto moments_of = [&](const Parameter& parameter) {
+      Moments m;
+      for (std::int64_t i = 0; i < kCount; ++i) {
+        const double x = parameter.master().item(i);
+        m.mean += x / n, m.square += x * x / n;
+        m.least = std::min(m.least, x), m.largest = std::max(m.largest, x);
+        if (std::abs(x) < kScale) ++m.bins[std::min(9, static_cast<int>(5 * (x / kScale + 1)))];
+      }
+      return m;
+    };
+    // Within five standard deviations of estimates from n values. E x^2 = scale^2 / 3, Var x^2 = 4 scale^4 / 45.
+    const Moments u = moments_of(uniform);
+    CHECK(std::abs(u.mean) < 5 * kScale / std::sqrt(3 * n));
+    CHECK(std::abs(u.square - kScale * kScale / 3) < 5 * kScale * kScale * std::sqrt(4 / (45 * n)));
+    CHECK(u.least >= -kScale);
+    CHECK(u.least < -0.999 * kScale);
+    CHECK(u.largest <= kScale);
+    CHECK(u.largest > 0.999 * kScale);
+    for (std::int64_t bin : u.bins) CHECK(std::abs(static_cast<double>(bin) - n / 10) < 5 * std::sqrt(0.09 * n));
+    // E x^2 = scale^2, Var x^2 = 2 scale^4; 68.27 % are within one deviation, and the largest of n is near 4.4.
+    const Moments g = moments_of(normal);
+    CHECK(std::abs(g.mean) < 5 * kScale / std::sqrt(n));
+    CHECK(std::abs(g.square - kScale * kScale) < 5 * kScale * kScale * std::sqrt(2 / n));
+    std::int64_t within = 0;
+    for (std::int64_t bin : g.bins) within += bin;
+    CHECK(std::abs(static_cast<double>(within) / n - 0.682689) < 5 * std::sqrt(0.682689 * 0.317311 / n));
+    CHECK(g.largest > 3.5 * kScale);
+    CHECK(g.least < -3.5 * kScale);
+    const Moments c = moments_of(constant);
+    CHECK(c.least == kScale);
+    CHECK(c.largest == kScale);
   }
 }
 
