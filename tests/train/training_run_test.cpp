@@ -118,6 +118,45 @@ TEST_CASE("training run: the gradients of micro-batches are those of one batch")
   CHECK(result.gradient_norm == doctest::Approx(std::sqrt(norm)).epsilon(1e-12));
 }
 
+TEST_CASE("training run: step n has the learning rate of step n, and plain SGD moves the weights by it") {
+  RunConfig config = small_config(8);
+  config.precision = "f64";
+  config.optimizer = "sgd";
+  config.momentum = config.weight_decay = config.clip = 0;
+  config.schedule = "cosine";
+  config.warmup = 3;
+  config.learning_rate = 0.4;
+  config.min_learning_rate = 0.1;
+  // 0.4 n / 3, then 0.1 + 0.15 (1 + cos(pi (n - 3) / 5)).
+  const double cos_36 = 0.80901699437494745, cos_72 = 0.30901699437494745;
+  const std::vector<double> rates{0.4 / 3,
+                                  0.8 / 3,
+                                  0.4,
+                                  0.1 + 0.15 * (1 + cos_36),
+                                  0.1 + 0.15 * (1 + cos_72),
+                                  0.1 + 0.15 * (1 - cos_72),
+                                  0.1 + 0.15 * (1 - cos_36),
+                                  0.1};
+  TrainingRun run(config, ablation_named("baseline"));
+  const ParameterArena& parameters = run.model().parameters();
+  for (std::size_t n = 0; n < rates.size(); ++n) {
+    CAPTURE(n);
+    run.add_gradients(run.data().train_batch(static_cast<std::int64_t>(n), 0, config.batch), 1);
+    Tensor expected = parameters.masters().clone();
+    double change = 0;
+    for (std::int64_t i = 0; i < expected.size(); ++i) {
+      expected.data<double>()[i] -= rates[n] * parameters.gradients().item(i);
+      change = std::max(change, std::abs(rates[n] * parameters.gradients().item(i)));
+    }
+    run.optimizer().skip();
+    const StepResult result = run.step();
+    CHECK(result.step == static_cast<std::int64_t>(n) + 1);
+    CHECK(result.learning_rate == doctest::Approx(rates[n]).epsilon(1e-12));
+    CHECK(change > 1e-3);
+    check_close("weights", parameters.masters(), expected, 0, 1e-9 * change);
+  }
+}
+
 namespace {
 
 // Fixed micro-batches, whatever the step.
