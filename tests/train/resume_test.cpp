@@ -2,6 +2,7 @@
 // metrics but for the clock.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <map>
@@ -76,17 +77,31 @@ TEST_CASE("resume: killed at ten random moments, the run ends bit for bit as if 
 }
 
 TEST_CASE("resume: SIGTERM, SIGINT and SIGHUP save and leave with 128 + signal, and the run goes on from there") {
+  const auto of_steps = [](std::int64_t steps) {
+    return " --eval-every 1000000 --checkpoint-every 1000000 --steps " + std::to_string(steps);
+  };
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    CAPTURE(signal);
     TemporaryFolder folder;
-    std::string run = folder / "run";
-    Subprocess endless(folder,
-                       command(run, words_of("--steps 1000000 --eval-every 1000000 --checkpoint-every 1000000")));
+    const std::string run = folder / "run", whole = folder / "whole";
+    Subprocess endless(folder, command(run, words_of(of_steps(1000000))));
     for (int i = 0; i < 400 && read_bytes(run + "/metrics.jsonl").size() < 500; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     endless.send(signal);
-    CHECK(endless.wait() == 128 + signal);
+    CHECK_MESSAGE(endless.wait_for(60) == 128 + signal, endless.err());
     CHECK(endless.err().find("--resume auto") != std::string::npos);
-    CHECK(std::filesystem::exists(run + "/checkpoint.h5"));
+    REQUIRE(std::filesystem::exists(run + "/checkpoint.h5"));
+
+    // The undisturbed run comes later, because the step at which this one stops is not known beforehand.
+    const std::string metrics = read_bytes(run + "/metrics.jsonl");
+    const std::int64_t done = std::count(metrics.begin(), metrics.end(), '\n');
+    Subprocess rest(folder, command(run, words_of("--resume auto" + of_steps(done + 20))));
+    REQUIRE_MESSAGE(rest.wait() == 0, rest.err());
+    CHECK_MESSAGE(contains(rest.err(), ", step " + std::to_string(done) + "\n"), rest.err());
+    Subprocess undisturbed(folder, command(whole, words_of(of_steps(done + 20))));
+    REQUIRE_MESSAGE(undisturbed.wait() == 0, undisturbed.err());
+    CHECK((files_of(run).checkpoint == files_of(whole).checkpoint));
+    CHECK(files_of(run).metrics == files_of(whole).metrics);
   }
 }
 
