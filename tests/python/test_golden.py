@@ -146,6 +146,21 @@ def test_tokens_of_a_prefix_predict_nothing():
         raise AssertionError("sink_scores of a cache does not know which keys a row sees")
 
 
+def test_step_n_has_the_learning_rate_of_step_n():
+    """Warm-up and cosine in closed form; plain SGD moves the weights by the learning rate times the norm of the gradient."""
+    model = sinklab.ablation("baseline", vocabulary=16, layers=1, heads=2, width=16, feed_forward=16, context=8, precision="f64",
+                             optimizer="sgd", momentum=0.0, weight_decay=0.0, clip=0.0, schedule="cosine", steps=8, warmup=3,
+                             learning_rate=0.4, min_learning_rate=0.1)
+    rates = [0.4 / 3, 0.8 / 3] + [0.1 + 0.15 * (1 + np.cos(np.pi * n / 5)) for n in range(6)]
+    for rate in rates:
+        before = {name: model.parameter(name).copy() for name in model.parameter_names()}
+        step = model.train_step([1, 5, 2, 5, 3, 5])
+        assert abs(step.learning_rate - rate) < 1e-12
+        moved = np.sqrt(sum(((model.parameter(name) - value)**2).sum() for name, value in before.items()))
+        assert step.grad_norm > 1e-3
+        assert abs(moved - rate * step.grad_norm) < 1e-9 * moved
+
+
 def test_generation_is_greedy():
     model, ids = sinklab.load(MODELS / "llama"), [5, 6, 7]
     expected = list(ids)
