@@ -666,6 +666,14 @@ TEST_CASE("open models: what is missing, is none, or is cut short") {
   CHECK(is_open_model(path));
   CHECK(is_open_model(kModels + "gpt2.gguf"));
   CHECK_FALSE(is_open_model(folder.path));
+  // transformers applies an adapter that is in the folder of a model.
+  for (const char* adapter : {"/adapter_config.json", "/adapter_model.safetensors", "/adapter_model.bin"}) {
+    write_file_atomically(path + adapter, "{}");
+    check_refused([&] { open_model(path); }, {path + adapter, "adapter of PEFT", "merge_and_unload"},
+                  Exit::corrupt_checkpoint);
+    std::filesystem::remove(path + adapter);
+  }
+  CHECK_NOTHROW(open_model(path));
   std::filesystem::remove(path + "/model.safetensors");
   check_refused([&] { open_model(path); }, {path}, Exit::bad_input);
   const std::string cut = folder.path + "/cut.gguf", whole = read_file("test", kModels + "llama.gguf");

@@ -25,8 +25,24 @@ namespace {
               Exit::corrupt_checkpoint);
 }
 
+// A base model of PEFT in whose folder its adapter is: transformers applies the adapter when it loads the folder.
+[[noreturn]] void refuse_adapter(const std::string& path, const std::string& folder) {
+  const std::string name = "'" + printable(folder) + "'";
+  throw Error(printable(path) +
+                  " is of an adapter of PEFT, which changes the weights and is not applied; merge it into them: "
+                  "python3 -c \"from peft import AutoPeftModelForCausalLM as M; M.from_pretrained(" +
+                  name +
+                  ").merge_and_unload().save_pretrained('MERGED')\", or move it to another folder to compute the model "
+                  "without it",
+              Exit::corrupt_checkpoint);
+}
+
 std::string weights_in(const std::string& folder) {
   std::error_code ignored;
+  for (const char* name : {"adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"}) {
+    const std::string path = (std::filesystem::path(folder) / name).string();
+    if (std::filesystem::exists(path, ignored)) refuse_adapter(path, folder);
+  }
   for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
     std::string path = (std::filesystem::path(folder) / name).string();
     if (std::filesystem::exists(path, ignored)) return path;
