@@ -106,8 +106,14 @@ void require_known(const GgufKeys& keys, const WeightFile& file) {
                         "rope.freq_base_swa", "rope.scaling.factor", "attention.scale", "embedding_scale",
                         "residual_scale", "logit_scale", "attention.layer_norm_epsilon",
                         "attention.layer_norm_rms_epsilon", "rope.scaling.original_context_length"});
+  const std::string& name = keys.architecture();
+  const double base = keys.real("rope.freq_base", kRotaryBase), swa_base = keys.real("rope.freq_base_swa", base);
+  if (swa_base != base && name != "gemma2" && name != "gemma3")
+    keys.refuse("`" + name +
+                ".rope.freq_base_swa` other than `rope.freq_base` is only computed for gemma2 and gemma3; " +
+                "expected " + str_format("%g", base) + ", got " + str_format("%g", swa_base));
   if (!keys.flag("attention.causal", true)) keys.refuse("attention to later tokens is not computed here");
-  if (keys.architecture() != "gpt-oss" && keys.architecture() != "llama" && keys.integer("expert_count", 0) != 0)
+  if (name != "gpt-oss" && name != "llama" && keys.integer("expert_count", 0) != 0)
     keys.refuse("a mixture of experts is only computed here for gpt-oss and llama (Mixtral)");
 }
 
@@ -154,10 +160,13 @@ void take_experts(const GgufKeys& keys, Sizes& sizes) {
 }
 
 // Its window alternates with all keys, and its YaRN does not round the range of pairs, as in the published config.json;
-// GGUF has no keys for either.
+// GGUF has no keys for either. llama.cpp requires the window, too.
 void take_gpt_oss(const GgufKeys& keys, Sizes& sizes) {
   take_experts(keys, sizes);
-  if (sizes.window > 0) sizes.global_every = 2;
+  if (keys.integer("attention.sliding_window") < 1)
+    keys.refuse("`gpt-oss.attention.sliding_window` must be at least 1, got " +
+                std::to_string(keys.integer("attention.sliding_window")));
+  sizes.global_every = 2;
 }
 
 // 1 / sqrt(C / H), of the largest Gemma models, whose heads are wider or narrower.

@@ -403,6 +403,20 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
     write_file_atomically(path, with_gguf_key(read_file("test", kModels + name + ".gguf"), key, 4u));
     check_refused([&] { open_model(path); }, {why}, Exit::corrupt_checkpoint);
   }
+  // llama.cpp rotates the blocks with a window by this base, in gpt-oss too.
+  for (auto [name, architecture] :
+       {std::pair{"gpt_oss_gguf", "gpt-oss"}, {"llama", "llama"}, {"phi3", "phi3"}, {"gpt2", "gpt2"}}) {
+    CAPTURE(name);
+    const std::string file = kModels + name + ".gguf", key = std::string(architecture) + ".rope.freq_base_swa";
+    const WeightFile weights = open_weights(file);
+    const MetadataValue* given = weights.find_metadata(std::string(architecture) + ".rope.freq_base");
+    const auto base = static_cast<float>(given ? given->real() : 10000);
+    write_file_atomically(path, with_gguf_key(read_file("test", file), key, base + 1));
+    check_refused([&] { open_model(path); }, {"`" + key + "`", "only computed for gemma2 and gemma3"},
+                  Exit::corrupt_checkpoint);
+    write_file_atomically(path, with_gguf_key(read_file("test", file), key, base));
+    CHECK(open_model(path).config.sizes.rotary_local_base == 0);
+  }
   write_file_atomically(path,
                         with_gguf_key(read_file("test", kModels + "qwen2.gguf"), "qwen2.attention.sliding_window", 0u));
   CHECK(open_model(path).config.sizes.window == 0);
@@ -577,6 +591,11 @@ TEST_CASE("open models: a GGUF file of gpt-oss with other experts, positions or 
   refused(with_gguf_value(sound, "gpt-oss.feed_forward_length", 32), {"expert_feed_forward_length", "32", "64"});
   refused(with_gguf_value(sound, "gpt-oss.rope.scaling.original_context_length", 0), {"original_context_length"});
   refused(renamed("yarn", "warp"), {"`warp`", "yarn is"});
+  refused(with_gguf_value(sound, "gpt-oss.attention.sliding_window", 0), {"`gpt-oss.attention.sliding_window`", "1"});
+  std::string without = sound;  // llama.cpp requires it
+  const std::string window = "gpt-oss.attention.sliding_window";
+  refused(without.replace(without.find(window), window.size(), "general.a_key_that_says_nothing_"),
+          {"`" + window + "`"});
   refused(renamed("gpt-oss", "gpt-osx"), {"`gpt-osx`", "gpt-oss"});
   // Of the second block of one row, a scale that is NaN, and one that is infinite with a code that is not 0.
   const WeightFile file = open_weights(kModels + "gpt_oss_gguf.gguf");
