@@ -31,11 +31,12 @@ std::string content_of(const nlohmann::json& token) {
   return content.is_string() ? content.get<std::string>() : "";
 }
 
-// `named_flags`: whether flags of named tokens count. They do not where tokenizer.json or `added_tokens_decoder` has
-// the token.
+// `of_vocabulary`: of a vocab.json. There the flags of named tokens count, and there is no normalizer, so `normalized`
+// changes nothing. With tokenizer.json or `added_tokens_decoder` named flags do not count.
 class AddedTokenCheck {
  public:
-  AddedTokenCheck(const Tokenizer& tokenizer, bool named_flags) : tokenizer_(tokenizer), named_flags_(named_flags) {
+  AddedTokenCheck(const Tokenizer& tokenizer, bool of_vocabulary)
+      : tokenizer_(tokenizer), of_vocabulary_(of_vocabulary) {
     for (const AddedToken& token : tokenizer.model().added) known_.emplace(token.content, &token);
   }
 
@@ -77,7 +78,7 @@ class AddedTokenCheck {
   }
 
   void check_named_token(const ConfigJson& file, const nlohmann::json& token) const {
-    check_token(file, named_flags_ ? token : nlohmann::json(content_of(token)));
+    check_token(file, of_vocabulary_ ? token : nlohmann::json(content_of(token)));
   }
 
   void check_token(const ConfigJson& file, const nlohmann::json& token) const {
@@ -91,13 +92,20 @@ class AddedTokenCheck {
       file.refuse(name + " is none of the tokenizer's" + kRemedy);
     }
     if (!token.is_object()) return;
-    for (auto [flag, known] : {std::pair{"lstrip", found->second->takes_left}, {"rstrip", found->second->takes_right}})
-      if (token.value(flag, nlohmann::json(false)) != nlohmann::json(known))
+    auto compare = [&](const char* flag, bool known, bool otherwise) {
+      if (token.value(flag, nlohmann::json(otherwise)) != nlohmann::json(known))
         file.refuse(name + " has another `" + flag + "` than in the tokenizer" + kRemedy);
+    };
+    compare("lstrip", found->second->takes_left, false);
+    compare("rstrip", found->second->takes_right, false);
+    compare("single_word", found->second->single_word, false);
+    // As in the tokenizers package, a token that is not special is searched in normalized text.
+    if (!of_vocabulary_)
+      compare("normalized", found->second->normalized, token.value("special", nlohmann::json(false)) != true);
   }
 
   const Tokenizer& tokenizer_;
-  bool named_flags_;
+  bool of_vocabulary_;
   std::unordered_map<std::string, const AddedToken*> known_;
 };
 

@@ -13,8 +13,8 @@ namespace sink {
 // added_tokens.json that it does not find in texts.
 void check_vocabulary_folder(const std::string& folder, const std::string& family, const Tokenizer& tokenizer);
 
-// The same for a tokenizer from tokenizer.json: for tokens that these files add to it, and for other flags of white
-// space in `added_tokens_decoder`.
+// The same for a tokenizer from tokenizer.json: for tokens that these files add to it, and for other flags in
+// `added_tokens_decoder`.
 void check_special_tokens(const std::string& folder, const Tokenizer& tokenizer);
 
 }  // namespace sink

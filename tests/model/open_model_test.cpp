@@ -853,7 +853,9 @@ TEST_CASE("open models: tokens and flags that other files add to tokenizer.json 
   const char* known[] = {R"({"bos_token": "<s>", "eos_token": "ab", "unk_token": null, "pad_token": ""})",
                          R"({"bos_token": {"__type": "AddedToken", "content": "<s>", "rstrip": false}})",
                          R"({"extra_special_tokens": {}, "additional_special_tokens": ["<s>"], "add_bos_token": true})",
-                         R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "lstrip": false}}})"};
+                         R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "special": true}}})",
+                         R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "lstrip": false,
+                             "single_word": false, "normalized": false}}})"};
   for (const char* text : known) {
     written(config, text);
     CHECK(tokenizer_of(open_model(path)).has_value());
@@ -865,8 +867,12 @@ TEST_CASE("open models: tokens and flags that other files add to tokenizer.json 
         {R"({"extra_special_tokens": {"other": "<x>"}})", "the token `<x>`"},
         {R"({"added_tokens_decoder": {"4": {"content": "<x>"}}})", "the token `<x>`"},
         {R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": false}}})", "another `rstrip`"},
-        {R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "lstrip": true}}})",
-         "another `lstrip`"}}) {
+        {R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "lstrip": true}}})", "another `lstrip`"},
+        {R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "special": true, "single_word": true}}})",
+         "another `single_word`"},
+        {R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "special": true, "normalized": true}}})",
+         "another `normalized`"},
+        {R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true}}})", "another `normalized`"}}) {
     written(config, text);
     refused(config, clue);
   }
@@ -880,7 +886,8 @@ TEST_CASE("open models: tokens and flags that other files add to tokenizer.json 
     CHECK(tokenizer_of(open_model(path)).has_value());
     written(name, name == "/added_tokens.json" ? R"({"<x>": 4})" : R"({"pad_token": "<x>"})");
     refused(name, "the token `<x>`");
-    written(config, R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true}}})");  // counts instead
+    // Counts instead.
+    written(config, R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "special": true}}})");
     CHECK(tokenizer_of(open_model(path)).has_value());
     std::filesystem::remove(path + name);
   }
