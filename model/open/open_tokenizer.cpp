@@ -89,6 +89,16 @@ void require_readable(const std::string& path) {
                 Exit::bad_input);
 }
 
+// Why other files of a Hugging Face folder read a text in another way than its tokenizer; empty: they do not.
+std::string refusal_of_folder(const OpenModel& model, const Tokenizer& tokenizer) {
+  if (is_gguf(model) || model.config.names == TensorNames::llama2c) return "";
+  std::error_code ignored;
+  const std::filesystem::path folder(model.path);
+  const bool has_json = std::filesystem::exists(folder / "tokenizer.json", ignored);
+  if (!has_json && !std::filesystem::exists(folder / "vocab.json", ignored)) return "";
+  return special_tokens_refusal(model.path, tokenizer, !has_json);
+}
+
 // A bad tokenizer of a model means a damaged model; elsewhere it would be bad input.
 template <class Read>
 Tokenizer read_of_model(Read&& read) {
@@ -131,7 +141,7 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
 std::string text_refusal(const OpenModel& model, const std::optional<Tokenizer>& tokenizer) {
   if (tokenizer) {
     const std::size_t before = tokenizer->begin_tokens().size(), after = tokenizer->end_tokens().size();
-    if (before <= 1 && after == 0) return "";
+    if (before <= 1 && after == 0) return refusal_of_folder(model, *tokenizer);
     return "its template puts " + counted(static_cast<std::int64_t>(before + after), "token") +
            " around a text, and at most one, before it, is supported";
   }

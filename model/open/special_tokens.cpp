@@ -25,6 +25,8 @@ std::optional<ConfigJson> read_if_there(const std::string& path) {
   return ConfigJson::read(path);
 }
 
+std::string shown(const std::string& token) { return "`" + printable(token.substr(0, kShownOfToken)) + "`"; }
+
 // The text of a token that is a text or an object with `content` and flags; none of anything else.
 std::string content_of(const nlohmann::json& token) {
   const nlohmann::json content = token.is_object() ? token.value("content", nlohmann::json()) : token;
@@ -41,9 +43,11 @@ class AddedTokenCheck {
   }
 
   bool finds(const std::string& token) const { return known_.contains(token); }
+  // The first checked token that is an ordinary one of the vocabulary; empty: none is.
+  const std::string& ordinary() const { return ordinary_; }
 
   // Checks tokenizer_config.json, if there is one, and the older files that count without its `added_tokens_decoder`.
-  void check_files(const std::string& folder) const {
+  void check_files(const std::string& folder) {
     if (const auto config = read_if_there(folder + "/tokenizer_config.json")) {
       if (config->json().value("split_special_tokens", nlohmann::json()) == true)
         config->refuse("`split_special_tokens` must be false: special tokens in texts are always found here");
@@ -57,7 +61,7 @@ class AddedTokenCheck {
  private:
   // Checks the tokens of a tokenizer_config.json or special_tokens_map.json: keys such as `pad_token`, whose value is a
   // text or an object, and lists of these.
-  void check_named(const ConfigJson& file) const {
+  void check_named(const ConfigJson& file) {
     for (const auto& [key, value] : file.json().items()) {
       const bool lists = key == "additional_special_tokens" || key == "extra_special_tokens";
       if (lists && value.is_structured())
@@ -68,28 +72,30 @@ class AddedTokenCheck {
   }
 
   // Checks added_tokens.json: {"token": id, ...}.
-  void check_keys(const ConfigJson& file) const {
+  void check_keys(const ConfigJson& file) {
     for (const std::string& token : file.keys()) check_token(file, token);
   }
 
   // Checks `added_tokens_decoder`: {"id": {"content": "token", ...}, ...}.
-  void check_decoder(const ConfigJson& tokens) const {
+  void check_decoder(const ConfigJson& tokens) {
     for (const auto& [id, token] : tokens.json().items()) check_token(tokens, token);
   }
 
-  void check_named_token(const ConfigJson& file, const nlohmann::json& token) const {
+  void check_named_token(const ConfigJson& file, const nlohmann::json& token) {
     check_token(file, of_vocabulary_ ? token : nlohmann::json(content_of(token)));
   }
 
-  void check_token(const ConfigJson& file, const nlohmann::json& token) const {
+  void check_token(const ConfigJson& file, const nlohmann::json& token) {
     const std::string text = content_of(token);
     if (text.empty()) return;
-    const std::string name = "the token `" + printable(text.substr(0, kShownOfToken)) + "`";
+    const std::string name = "the token " + shown(text);
     const auto found = known_.find(text);
     if (found == known_.end()) {
       const std::vector<std::int32_t> ids = tokenizer_.encode(text);
-      if (ids.size() == 1 && tokenizer_.decode(ids) == text) return;
-      file.refuse(name + " is none of the tokenizer's" + kRemedy);
+      if (ids.size() != 1 || tokenizer_.decode(ids) != text)
+        file.refuse(name + " is none of the tokenizer's" + kRemedy);
+      if (ordinary_.empty()) ordinary_ = text;
+      return;
     }
     if (!token.is_object()) return;
     auto compare = [&](const char* flag, bool known, bool otherwise) {
@@ -106,6 +112,7 @@ class AddedTokenCheck {
 
   const Tokenizer& tokenizer_;
   bool of_vocabulary_;
+  std::string ordinary_;
   std::unordered_map<std::string, const AddedToken*> known_;
 };
 
@@ -117,7 +124,7 @@ void check_vocabulary_folder(const std::string& folder, const std::string& famil
     refuse("vocab.json and merges.txt are read for gpt2 and opt, and this is " + family);
   const bool begins = family == "opt";
   const std::string special = begins ? "</s>" : kEndOfText;
-  const AddedTokenCheck check(tokenizer, true);
+  AddedTokenCheck check(tokenizer, true);
   if (!check.finds(special) || tokenizer.begin_tokens().empty() == begins)
     refuse("vocab.json is not that of " + family + ", with `" + special + "`" + (begins ? "" : " and without `</s>`"));
   if (const auto config = read_if_there(folder + "/tokenizer_config.json")) {
@@ -138,6 +145,15 @@ void check_vocabulary_folder(const std::string& folder, const std::string& famil
 
 void check_special_tokens(const std::string& folder, const Tokenizer& tokenizer) {
   AddedTokenCheck(tokenizer, false).check_files(folder);
+}
+
+std::string special_tokens_refusal(const std::string& folder, const Tokenizer& tokenizer, bool of_vocabulary) {
+  AddedTokenCheck check(tokenizer, of_vocabulary);
+  check.check_files(folder);
+  if (check.ordinary().empty()) return "";
+  return "its special token " + shown(check.ordinary()) +
+         " is an ordinary token of the tokenizer, and transformers cuts a text at it: expected it among the added "
+         "tokens";
 }
 
 }  // namespace sink

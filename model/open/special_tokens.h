@@ -17,4 +17,8 @@ void check_vocabulary_folder(const std::string& folder, const std::string& famil
 // `added_tokens_decoder`.
 void check_special_tokens(const std::string& folder, const Tokenizer& tokenizer);
 
+// Why these files read a text in another way than the tokenizer: a special token is an ordinary one of the vocabulary.
+// Empty: they do not. `of_vocabulary`: the tokenizer is from vocab.json.
+std::string special_tokens_refusal(const std::string& folder, const Tokenizer& tokenizer, bool of_vocabulary);
+
 }  // namespace sink

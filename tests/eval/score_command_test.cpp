@@ -102,9 +102,15 @@ TEST_CASE("score: what has no context stands behind the token that the model's f
   Json vocabulary = Json::object();
   for (int id = 0; id < 40; ++id)
     vocabulary[std::string(1, static_cast<char>(id < 26 ? 'a' + id : 'A' + id - 26))] = id;
+  Json added = Json::array();
+  for (const int id : {7, 8, 9})
+    added.push_back({{"id", id},
+                     {"content", std::string(1, static_cast<char>('a' + id))},
+                     {"special", true},
+                     {"normalized", false}});
   write_bytes(model + "/tokenizer.json",
               Json{{"version", "1.0"},
-                   {"added_tokens", Json::array()},
+                   {"added_tokens", added},
                    {"normalizer", nullptr},
                    {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}}},
                    {"post_processor", nullptr},

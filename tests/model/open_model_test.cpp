@@ -892,3 +892,66 @@ TEST_CASE("open models: tokens and flags that other files add to tokenizer.json 
     std::filesystem::remove(path + name);
   }
 }
+
+namespace {
+
+// A folder of a model of `model_type` with these files of a tokenizer, whose `a b` merge to `ab`; post-processor and
+// pre-tokenizer are given. Returns why no text is read.
+struct TokenizerFolder {
+  const TemporaryFolder folder;
+  const std::string path = edited(folder, "llama", "{", "{");
+
+  std::string refusal(const std::string& config, bool begins = false, const std::string& pre_tokenizer = "",
+                      const std::string& model_type = "llama", bool ends = false) const {
+    const std::string special = R"({"SpecialToken": {"id": "<s>", "type_id": 0}})";
+    const std::string text = std::string(begins ? special + ", " : "") + R"({"Sequence": {"id": "A", "type_id": 0}})" +
+                             (ends ? ", " + special : "");
+    const std::string byte_level = R"({"type": "ByteLevel", "add_prefix_space": false})";
+    write_file_atomically(path + "/tokenizer.json",
+                          R"({"model": {"vocab": {"a": 0, "b": 1, "ab": 2, "\u0120": 3, "\u0120ab": 4},
+      "merges": ["a b", "\u0120 ab"]},
+      "added_tokens": [{"id": 5, "content": "<s>", "special": true, "normalized": false}],
+      "pre_tokenizer": )" + (pre_tokenizer.empty() ? byte_level : pre_tokenizer) +
+                              R"(, "post_processor": {"type": "TemplateProcessing", "single": [)" + text +
+                              R"(], "special_tokens": {"<s>": {"id": "<s>", "ids": [5], "tokens": ["<s>"]}}}})");
+    write_file_atomically(path + "/tokenizer_config.json", config);
+    std::string of_model = read_file("test", kModels + "llama/config.json");
+    const std::string type = "\"model_type\": \"llama\"";
+    REQUIRE(of_model.find(type) != std::string::npos);
+    OpenModel model = open_model(path);
+    write_file_atomically(path + "/config.json",
+                          of_model.replace(of_model.find(type), type.size(), "\"model_type\": \"" + model_type + "\""));
+    std::string why = text_refusal(model, tokenizer_of(model));
+    write_file_atomically(path + "/config.json", read_file("test", kModels + "llama/config.json"));
+    return why;
+  }
+  void check_says(const std::string& why, std::initializer_list<std::string> parts) const {
+    for (const std::string& part : parts) CHECK_MESSAGE(why.find(part) != std::string::npos, why);
+  }
+};
+
+}  // namespace
+
+// In transformers 4.57 and 5.24, "abab ab" has the tokens ab ab Gab, and with any of these ab ab G ab.
+TEST_CASE("open models: text is refused where a special token is an ordinary token of the vocabulary") {
+  const TokenizerFolder folder;
+  const std::string name = R"({"tokenizer_class": "PreTrainedTokenizerFast", )";
+  CHECK(folder.refusal(name + R"("eos_token": "<s>", "pad_token": null, "unk_token": ""})").empty());
+  for (const char* config :
+       {R"("eos_token": "ab"})", R"("pad_token": {"content": "ab", "__type": "AddedToken"}})",
+        R"("additional_special_tokens": ["<s>", "ab"]})", R"("extra_special_tokens": {"x_token": "ab"}})",
+        R"("added_tokens_decoder": {"2": {"content": "ab", "special": true}}})",
+        R"("added_tokens_decoder": {"2": {"content": "ab"}}})"}) {
+    CAPTURE(config);
+    folder.check_says(folder.refusal(name + config), {"special token `ab`", "ordinary token", "added tokens"});
+  }
+  // Of the vocabulary that is "\u0120ab": this is a new token.
+  folder.check_says(folder.refusal(name + R"("eos_token": " ab"})"), {"special token ` ab`"});
+  CHECK(folder.refusal(name + R"("eos_token": "<s>"})").empty());
+  write_file_atomically(folder.path + "/special_tokens_map.json", R"({"pad_token": "ab"})");
+  folder.check_says(folder.refusal(name + R"("eos_token": "<s>"})"), {"special token `ab`"});
+  CHECK(folder.refusal(name + R"("added_tokens_decoder": {"5": {"content": "<s>", "special": true}}})").empty());
+  std::filesystem::remove(folder.path + "/special_tokens_map.json");
+  write_file_atomically(folder.path + "/added_tokens.json", R"({"ab": 2})");
+  folder.check_says(folder.refusal(name + R"("eos_token": "<s>"})"), {"special token `ab`"});
+}
