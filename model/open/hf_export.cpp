@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "engine/check.h"
 #include "engine/io/file.h"
@@ -212,6 +213,15 @@ class NewFolder {
   std::string path_, temporary_;
 };
 
+// transformers 4 gives a ByteLevel that is the only pre-tokenizer the `add_prefix_space` of this file.
+std::string tokenizer_config(const std::string& tokenizer_json) {
+  nlohmann::json config{{"tokenizer_class", "PreTrainedTokenizerFast"}};
+  const nlohmann::json tokenizer = nlohmann::json::parse(tokenizer_json, nullptr, false);
+  const nlohmann::json step = tokenizer.is_object() ? tokenizer.value("pre_tokenizer", nlohmann::json()) : tokenizer;
+  if (step.is_object() && step.value("add_prefix_space", nlohmann::json()) == true) config["add_prefix_space"] = true;
+  return config.dump() + "\n";
+}
+
 }  // namespace
 
 DType export_type(const Ablation& ablation) {
@@ -230,7 +240,7 @@ void export_hf(const Ablation& ablation, const LanguageModel& model, const Expor
   require_same_sizes_there(config.family, config.sizes, sizes_of_family(written.family, written.sizes));
   if (!tokenizer.json.empty()) {
     write_file_atomically(out / "tokenizer.json", tokenizer.json);
-    write_file_atomically(out / "tokenizer_config.json", "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}\n");
+    write_file_atomically(out / "tokenizer_config.json", tokenizer_config(tokenizer.json));
   }
   write_file_atomically(out / "transformer_lens_adapter.py", carried_text("transformer_lens_adapter.py"));
   write_weights(out / "model.safetensors", config, all);

@@ -96,7 +96,8 @@ std::string refusal_of_folder(const OpenModel& model, const Tokenizer& tokenizer
   const std::filesystem::path folder(model.path);
   const bool has_json = std::filesystem::exists(folder / "tokenizer.json", ignored);
   if (!has_json && !std::filesystem::exists(folder / "vocab.json", ignored)) return "";
-  return special_tokens_refusal(model.path, tokenizer, !has_json);
+  std::string refusal = special_tokens_refusal(model.path, tokenizer, !has_json);
+  return refusal.empty() && has_json ? flags_refusal(model.path, tokenizer) : refusal;
 }
 
 // A bad tokenizer of a model means a damaged model; elsewhere it would be bad input.

@@ -17,8 +17,10 @@ void check_vocabulary_folder(const std::string& folder, const std::string& famil
 // `added_tokens_decoder`.
 void check_special_tokens(const std::string& folder, const Tokenizer& tokenizer);
 
-// Why these files read a text in another way than the tokenizer: a special token is an ordinary one of the vocabulary.
-// Empty: they do not. `of_vocabulary`: the tokenizer is from vocab.json.
+// Why these files read a text in another way than the tokenizer; empty: they do not. The first: a special token is an
+// ordinary one of the vocabulary. `of_vocabulary`: the tokenizer is from vocab.json. The second, for a tokenizer from
+// tokenizer.json: `add_bos_token`, `add_eos_token` or `add_prefix_space` contradicts it.
 std::string special_tokens_refusal(const std::string& folder, const Tokenizer& tokenizer, bool of_vocabulary);
+std::string flags_refusal(const std::string& folder, const Tokenizer& tokenizer);
 
 }  // namespace sink

@@ -201,6 +201,23 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
   }
 }
 
+TEST_CASE("export: the folder's tokenizer adds a space before a text where that of the model does") {
+  if (!is_built("baseline")) return;
+  const TemporaryFolder folder;
+  const auto model = make_model("baseline", small_sizes(), DType::F32);
+  for (const bool adds : {false, true}) {
+    const std::string out = folder / (adds ? "adds" : "adds_none");
+    const std::string flag = adds ? "true" : "false";
+    const std::string json = R"({"pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": )" + flag +
+                             R"(}, "model": {"vocab": {"a": 0, "b": 1}, "merges": []}})";
+    export_hf(ablation_named("baseline"), *model, {.json = json}, out);
+    const OpenModel again = open_model(out);
+    CHECK(text_refusal(again, tokenizer_of(again)).empty());
+    CHECK((read_file("test", out + "/tokenizer_config.json").find("\"add_prefix_space\":true") != std::string::npos) ==
+          adds);
+  }
+}
+
 TEST_CASE("export: the temporary folder of a killed export goes with the next one") {
   if (!is_built("baseline")) return;
   const TemporaryFolder folder;

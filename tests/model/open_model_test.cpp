@@ -852,7 +852,7 @@ TEST_CASE("open models: tokens and flags that other files add to tokenizer.json 
   };
   const char* known[] = {R"({"bos_token": "<s>", "eos_token": "ab", "unk_token": null, "pad_token": ""})",
                          R"({"bos_token": {"__type": "AddedToken", "content": "<s>", "rstrip": false}})",
-                         R"({"extra_special_tokens": {}, "additional_special_tokens": ["<s>"], "add_bos_token": true})",
+                         R"({"extra_special_tokens": {}, "additional_special_tokens": ["<s>"]})",
                          R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "special": true}}})",
                          R"({"added_tokens_decoder": {"3": {"content": "<s>", "rstrip": true, "lstrip": false,
                              "single_word": false, "normalized": false}}})"};
@@ -954,4 +954,81 @@ TEST_CASE("open models: text is refused where a special token is an ordinary tok
   std::filesystem::remove(folder.path + "/special_tokens_map.json");
   write_file_atomically(folder.path + "/added_tokens.json", R"({"ab": 2})");
   folder.check_says(folder.refusal(name + R"("eos_token": "<s>"})"), {"special token `ab`"});
+}
+
+// Refused are those whose ids of "ab" differ in transformers 4.57 (which follows the flags in these classes) from those
+// of its `tokenizers`, and so of version 5.
+TEST_CASE("open models: text is refused where add_bos_token or add_eos_token contradicts tokenizer.json") {
+  const TokenizerFolder folder;
+  struct Case {
+    const char *class_name, *model_type;
+    bool follows, adds;  // the flags; without them
+  };
+  for (const auto& [class_name, type, follows, adds] :
+       std::initializer_list<Case>{{"LlamaTokenizer", "llama", true, true},
+                                   {"LlamaTokenizerFast", "qwen2", true, true},
+                                   {"CodeLlamaTokenizer", "llama", true, true},
+                                   {"GemmaTokenizer", "gemma3_text", true, true},
+                                   {"CohereTokenizerFast", "llama", true, true},
+                                   {"GPTNeoXTokenizer", "gpt_neox", true, false},
+                                   {"GPT2Tokenizer", "gpt2", false, false},
+                                   {"Qwen2TokenizerFast", "qwen2", false, false},
+                                   {"PreTrainedTokenizerFast", "llama", false, false},
+                                   {"TokenizersBackend", "llama", false, false},
+                                   {nullptr, "llama", true, true},
+                                   {nullptr, "mistral", true, true},
+                                   {nullptr, "gemma2", true, true},
+                                   {nullptr, "gpt_neox", true, false},
+                                   {nullptr, "qwen2", false, false}})
+    for (const bool begins : {false, true})
+      for (const char* flag : {"", R"(, "add_bos_token": true)", R"(, "add_bos_token": false)"}) {
+        CAPTURE(class_name);
+        CAPTURE(type);
+        CAPTURE(begins);
+        CAPTURE(flag);
+        const std::string named = class_name ? R"(, "tokenizer_class": ")" + std::string(class_name) + "\"" : "";
+        const std::string why =
+            folder.refusal(R"({"bos_token": "<s>", "eos_token": "<s>")" + named + flag + "}", begins, "", type);
+        const bool asks = *flag ? std::string(flag).ends_with("true") : adds;
+        CHECK_MESSAGE(why.empty() == (!follows || asks == begins), why);
+        if (!why.empty())
+          folder.check_says(why, {asks ? "`add_bos_token` is true" : "`add_bos_token` is false",
+                                  begins ? "puts a token before a text" : "puts no token before"});
+      }
+  const std::string llama = R"({"tokenizer_class": "LlamaTokenizer", "eos_token": "<s>")";
+  CHECK(folder.refusal(llama + "}", true).empty());  // its bos_token is "<s>" where no file names one
+  folder.check_says(folder.refusal(R"({"tokenizer_class": "GemmaTokenizer"})", true), {"puts another token before"});
+  folder.check_says(folder.refusal(llama + R"(, "add_eos_token": true})", true),
+                    {"`add_eos_token` is true for LlamaTokenizer", "puts no token after a text"});
+  folder.check_says(folder.refusal(llama + "}", true, "", "llama", true), {"its template puts 2 tokens"});
+  write_file_atomically(folder.path + "/special_tokens_map.json", R"({"bos_token": {"content": "<s>"}})");
+  CHECK(folder.refusal(R"({"tokenizer_class": "GemmaTokenizer"})", true).empty());
+}
+
+TEST_CASE("open models: text is refused where add_prefix_space contradicts the pre-tokenizer") {
+  const TokenizerFolder folder;
+  const std::string name = R"({"tokenizer_class": "PreTrainedTokenizerFast")";
+  auto byte_level = [](bool adds) {
+    return std::string(R"({"type": "ByteLevel", "add_prefix_space": )") + (adds ? "true}" : "false}");
+  };
+  auto after_digits = [&](bool adds) {
+    return R"({"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": true}, )" +
+           byte_level(adds) + "]}";
+  };
+  for (const bool adds : {false, true})
+    for (const bool flag : {false, true}) {
+      const std::string config = name + R"(, "add_prefix_space": )" + (flag ? "true}" : "false}");
+      for (const std::string& pre_tokenizer : {byte_level(adds), after_digits(adds)}) {
+        const std::string why = folder.refusal(config, false, pre_tokenizer);
+        CHECK_MESSAGE(why.empty() == (adds == flag), why);
+        if (!why.empty())
+          folder.check_says(why, {flag ? "`add_prefix_space` is true" : "`add_prefix_space` is false",
+                                  adds ? "adds a space" : "adds no space"});
+      }
+    }
+  // Without the flag, version 4 sets that of a ByteLevel that is the only pre-tokenizer to false; null changes nothing.
+  CHECK(folder.refusal(name + "}", false, byte_level(false)).empty());
+  CHECK_FALSE(folder.refusal(name + "}", false, byte_level(true)).empty());
+  CHECK(folder.refusal(name + "}", false, after_digits(true)).empty());
+  CHECK(folder.refusal(name + R"(, "add_prefix_space": null})", false, byte_level(true)).empty());
 }
