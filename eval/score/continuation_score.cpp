@@ -108,6 +108,18 @@ std::size_t without_white_space_at_end(std::string_view text) {
   return end;
 }
 
+std::string_view without_white_space_around(std::string_view text) {
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    std::uint32_t code = 0;
+    const auto length = static_cast<std::size_t>(std::max(1, utf8_length(text, begin, &code)));
+    if (!is_white_space(code)) break;
+    begin += length;
+  }
+  text.remove_prefix(begin);
+  return text.substr(0, without_white_space_at_end(text));
+}
+
 std::vector<ContinuationTokens> PairEncoder::operator()(const ScorePair& pair, EncodeCache& cache) const {
   const std::string context = pair.context.substr(0, without_white_space_at_end(pair.context));
   std::vector<std::int32_t> ids = tokenizer.encode(pair.context + pair.continuation, cache);

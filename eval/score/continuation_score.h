@@ -33,6 +33,8 @@ struct PairEncoder {
 
 // The length of `text` without Unicode white space at its end.
 std::size_t without_white_space_at_end(std::string_view text);
+// `text` without Unicode white space at its beginning and end: Python's strip().
+std::string_view without_white_space_around(std::string_view text);
 
 struct ContinuationScore {
   std::vector<double> logprobs;  // of each token, in nats

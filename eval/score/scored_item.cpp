@@ -4,6 +4,7 @@
 
 #include "engine/check.h"
 #include "engine/io/bounded_json.h"
+#include "eval/score/continuation_score.h"
 
 namespace sink {
 namespace {
@@ -48,12 +49,11 @@ void read_blank(const json& object, ScoredItem& item) {
   const std::string sentence = text_field(object, "sentence"), answer = text_field(object, "answer");
   const std::size_t blank = sentence.find('_');
   if (blank == std::string::npos) throw JsonFailure("expected a `sentence` with an underscore");
-  const std::size_t after = sentence.find_first_not_of(' ', blank + 1);
-  if (after == std::string::npos) throw JsonFailure("expected a `sentence` that continues after its underscore");
+  const std::string rest(without_white_space_around(std::string_view(sentence).substr(blank + 1)));
+  if (rest.empty()) throw JsonFailure("expected a `sentence` that continues after its underscore");
   for (const char* option : {"option1", "option2"})
-    item.pairs.push_back(
-        {sentence.substr(0, blank) + text_field(object, option), sentence.substr(after).insert(0, 1, ' ')});
-  item.bytes.assign(2, sentence.size() - after);
+    item.pairs.push_back({sentence.substr(0, blank) + text_field(object, option), " " + rest});
+  item.bytes.assign(2, rest.size());
   if (answer != "1" && answer != "2") throw JsonFailure("expected `answer` to be \"1\" or \"2\"");
   item.gold = answer == "1" ? 0 : 1;
 }

@@ -18,7 +18,8 @@ enum class ItemKind {
   choices,    // {"query", "choices", "gold"}: query, a blank and one of the choices; gold counts from 0
   last_word,  // {"text"}, as in LAMBADA: the last word, with the blank before it, is the continuation
   // {"sentence", "option1", "option2", "answer"}, as in WinoGrande: the context is the sentence up to the _ with an
-  // option in its place, the continuation the rest of the sentence; answer is "1" or "2"
+  // option in its place, the continuation a blank and the rest of the sentence without white space around it; answer
+  // is "1" or "2"
   blank,
 };
 

@@ -153,6 +153,9 @@ TEST_CASE("score: white space ends where Python's rstrip says") {
   CHECK(without_white_space_at_end(" \t\n") == 0);
   CHECK(without_white_space_at_end("a b\x1f \u00a0\u2003\u3000") == 3);
   CHECK(without_white_space_at_end("a\u200b") == 4);  // a zero width space is none
+  CHECK(without_white_space_around(" \t\u3000a b\n\u00a0") == "a b");
+  CHECK(without_white_space_around("\u200b") == "\u200b");
+  CHECK(without_white_space_around(" \n").empty());
 }
 
 TEST_CASE("score: lines of four kinds, and what is wrong with others") {
@@ -171,6 +174,16 @@ TEST_CASE("score: lines of four kinds, and what is wrong with others") {
   CHECK(blank.pairs[1].context == "The dog");
   CHECK(blank.pairs[1].continuation == " is red.");
   CHECK(blank.gold == 1u);
+  // lm-evaluation-harness joins by one space what Python's strip() leaves of the rest.
+  for (const char* rest : {"is red.", "  is red. ", "\\n\\u00a0is red.\\u3000\\u001f\\t"}) {
+    CAPTURE(rest);
+    const std::string sentence = std::string(R"("The _)") + rest + "\"";
+    const ScoredItem stripped = scored_item(
+        json::parse(R"({"option1": "cat", "option2": "dog", "answer": "1", "sentence": )" + sentence + "}"), 1);
+    CHECK(stripped.pairs[0].context == "The cat");
+    CHECK(stripped.pairs[0].continuation == " is red.");
+    CHECK(stripped.bytes == std::vector<std::size_t>{7, 7});
+  }
   const ScoredItem word = scored_item(json::parse(R"({"text": "one two three"})"), 1);
   CHECK(word.pairs[0].context == "one two");
   CHECK(word.pairs[0].continuation == " three");
@@ -194,6 +207,7 @@ TEST_CASE("score: lines of four kinds, and what is wrong with others") {
   refused(R"({"query": "q", "choices": ["a"], "gold": 0})", {"two texts"});
   refused(R"({"query": "q", "choices": ["a", ""], "gold": 0})", {"not empty"});
   refused(R"({"sentence": "no", "option1": "a", "option2": "b", "answer": "1"})", {"underscore"});
+  refused(R"({"sentence": "a _ \n", "option1": "a", "option2": "b", "answer": "1"})", {"continues after"});
   write_bytes(folder / "lines.jsonl", good + good + "nothing that is read\n");
   CHECK(read_scored_items(folder / "lines.jsonl", 2).size() == 2);
 }
