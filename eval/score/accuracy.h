@@ -14,7 +14,7 @@ struct Choices {
   std::size_t gold = 0;
 
   std::size_t by_sum() const;    // the most likely choice, the first of equals
-  std::size_t by_bytes() const;  // the same by log-probability per byte
+  std::size_t by_bytes() const;  // the same by log-probability per byte: acc_bytes; acc_norm is per character
 };
 
 // A share of n questions, with its standard error sqrt(p (1 - p) / (n - 1)); 0 where n is 1.
