@@ -54,6 +54,9 @@ EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation
   EvaluatedModel evaluated{{}, open.load(ablation, compute, device, options.in_place)};
   evaluated.checkpoint.path = path;
   auto& attributes = evaluated.checkpoint.attributes;
+  std::string ends;
+  for (const std::int32_t id : end_tokens(open)) ends += (ends.empty() ? "" : " ") + std::to_string(id);
+  if (!ends.empty()) attributes["end_tokens"] = ends;
   const std::optional<Tokenizer> tokenizer = tokenizer_of(open);
   const std::string refusal = text_refusal(open, tokenizer);
   if (!refusal.empty()) attributes["text_refusal"] = refusal;

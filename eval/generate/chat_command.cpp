@@ -31,7 +31,7 @@ class Conversation {
         tokenizer_(tokenizer),
         encoder_(tokenizer, options.form.empty() ? chat_template_of(tokenizer) : chat_template_named(options.form)),
         reader_(model, options.eviction),
-        stops_(stop_tokens(tokenizer)) {
+        stops_(stop_tokens(checkpoint, &tokenizer)) {
     if (const std::int64_t begin = integer_or(checkpoint, "begin_token", -1); begin >= 0)
       pending_.push_back(static_cast<std::int32_t>(begin));
     const std::vector<std::int32_t> end = encoder_.end(cache_);

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <sstream>
 
 #include "engine/check.h"
+#include "engine/io/parse_number.h"
+#include "engine/io/printable.h"
 
 namespace sink {
 namespace {
@@ -26,11 +30,23 @@ std::size_t end_of_whole_characters(const std::string& text) {
 
 }  // namespace
 
-std::vector<std::int32_t> stop_tokens(const Tokenizer& tokenizer) {
+std::vector<std::int32_t> stop_tokens(const Checkpoint& checkpoint, const Tokenizer* tokenizer) {
   std::vector<std::int32_t> stops;
+  if (checkpoint.attributes.contains("end_tokens")) {
+    std::istringstream words(checkpoint.attribute("end_tokens"));
+    for (std::string word; words >> word;) {
+      const std::optional<std::int32_t> id = parse_number<std::int32_t>(word);
+      if (!id || *id < 0)
+        throw Error(checkpoint.path + ": `end_tokens` is " + in_quotes(checkpoint.attribute("end_tokens")) +
+                        "; expected ids of tokens with blanks between them",
+                    Exit::corrupt_checkpoint);
+      stops.push_back(*id);
+    }
+  }
+  if (!tokenizer) return stops;
   for (const char* name :
        {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|return|>"})
-    if (const std::vector<std::int32_t> ids = tokenizer.encode(name); ids.size() == 1) stops.push_back(ids[0]);
+    if (const std::vector<std::int32_t> ids = tokenizer->encode(name); ids.size() == 1) stops.push_back(ids[0]);
   return stops;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/data/tokenizer/tokenizer.h"
+#include "engine/io/checkpoint.h"
 #include "eval/generate/sampling.h"
 #include "eval/generate/token_reader.h"
 
@@ -22,8 +23,9 @@ struct Continuation {
   double prompt_seconds = 0, seconds = 0;
 };
 
-// The end-of-text and end-of-turn tokens of the tokenizer.
-std::vector<std::int32_t> stop_tokens(const Tokenizer& tokenizer);
+// The end-of-text and end-of-turn tokens: `end_tokens` of the checkpoint, and those of the tokenizer (null: none) with
+// a known name. Throws Error (Exit::corrupt_checkpoint) if `end_tokens` is no list of ids.
+std::vector<std::int32_t> stop_tokens(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 
 // Reads `prompt`, then generates at most `tokens` tokens and reads all but the last. `each` is called with every token.
 // `drawn`: the number of tokens sampled before with this seed. Throws Error like TokenReader::read for a prompt that

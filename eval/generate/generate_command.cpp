@@ -55,6 +55,8 @@ int run_generate(GenerateOptions options, const Ablation& ablation) {
   const std::optional<Tokenizer> tokenizer = tokenizer_for_text(options, checkpoint, model->sizes());
   std::optional<TextPieces> pieces;
   if (tokenizer) pieces.emplace(*tokenizer, prompt);
+  std::vector<std::int32_t> stops;
+  if (!options.past_stops) stops = stop_tokens(checkpoint, tokenizer ? &*tokenizer : nullptr);
   print_header(*model, options.model, ablation, options.compute);
   auto print = [&](std::int32_t id) {
     if (options.json) return;
@@ -62,9 +64,7 @@ int run_generate(GenerateOptions options, const Ablation& ablation) {
     std::fflush(stdout);
   };
   if (!options.json && options.given.text) put_text(stdout, *options.given.text);
-  const bool stops = tokenizer && !options.past_stops;
-  const Continuation text = continue_text(reader, prompt, options.most, options.sampling,
-                                          stops ? stop_tokens(*tokenizer) : std::vector<std::int32_t>(), print);
+  const Continuation text = continue_text(reader, prompt, options.most, options.sampling, stops, print);
   if (options.json) {
     nlohmann::ordered_json out{{"prompt", prompt}, {"tokens", text.ids}};
     if (tokenizer) out["text"] = text_after(*tokenizer, prompt, text.ids);

@@ -55,4 +55,9 @@ std::string begin_rule(const OpenModel& model);
 // Throws Error (Exit::corrupt_checkpoint) for a damaged tokenizer_config.json.
 std::optional<std::int32_t> prefix_token(const OpenModel& model, const Tokenizer& tokenizer);
 
+// The tokens that end a generated text: `eos_token_id` of generation_config.json or, if it has none, of config.json (an
+// id or a list); `tokenizer.ggml.eos_token_id`, `eot_token_id` and `eom_token_id` of a GGUF file. Without ids that are
+// no token of the model. Throws Error (Exit::corrupt_checkpoint) for a damaged file or key.
+std::vector<std::int32_t> end_tokens(const OpenModel& model);
+
 }  // namespace sink

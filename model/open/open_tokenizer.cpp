@@ -83,6 +83,21 @@ std::int64_t hugging_face_prefix(const OpenModel& model, const Tokenizer& tokeni
   return model.config.begin_token;
 }
 
+// As transformers: generation_config.json counts first. The config.json of a model of images and text has another one
+// inside.
+std::vector<std::int64_t> hugging_face_end_tokens(const std::string& folder) {
+  constexpr const char* kKey = "eos_token_id";
+  std::vector<ConfigJson> files;
+  std::error_code ignored;
+  for (const char* name : {"/generation_config.json", "/config.json"})
+    if (std::filesystem::exists(folder + name, ignored)) files.push_back(ConfigJson::read(folder + name));
+  if (files.back().is_object("text_config")) files.push_back(files.back().object("text_config"));
+  for (const ConfigJson& file : files)
+    if (file.has(kKey))
+      return file.json().at(kKey).is_array() ? file.integers(kKey) : std::vector<std::int64_t>{file.integer(kKey)};
+  return {};
+}
+
 void require_readable(const std::string& path) {
   if (::access(path.c_str(), R_OK) != 0)
     throw Error("cannot open " + printable(path) + ": " + std::strerror(errno) + "; expected a tokenizer",
@@ -172,6 +187,22 @@ std::optional<std::int32_t> prefix_token(const OpenModel& model, const Tokenizer
   }
   if (id < 0 || id >= model.config.sizes.vocabulary) return std::nullopt;
   return static_cast<std::int32_t>(id);
+}
+
+std::vector<std::int32_t> end_tokens(const OpenModel& model) {
+  std::vector<std::int64_t> given;
+  if (is_gguf(model)) {
+    for (const char* key :
+         {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"})
+      if (const MetadataValue* value = model.file->find_metadata(key)) given.push_back(value->integer());
+  } else if (model.config.names != TensorNames::llama2c) {
+    given = hugging_face_end_tokens(model.path);
+  }
+  std::vector<std::int32_t> ids;
+  for (const std::int64_t id : given)
+    if (id >= 0 && id < model.config.sizes.vocabulary && std::ranges::find(ids, id) == ids.end())
+      ids.push_back(static_cast<std::int32_t>(id));
+  return ids;
 }
 
 }  // namespace sink

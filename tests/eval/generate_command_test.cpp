@@ -2,12 +2,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/checkpoint.h"
 #include "engine/io/printable.h"
 #include "engine/io/utf8.h"
+#include "tests/model/open_golden.h"
 #include "tests/support/pseudo_terminal.h"
 
 using namespace sink;
@@ -200,6 +202,39 @@ TEST_CASE("generate: ends with the context, or goes on where older tokens are fo
               "at most 20 tokens, got 1");
   write_bytes(folder / "two.txt", "1 2\n3 4\n");
   check_error(folder, "eval_baseline generate " + path + " --tokens " + (folder / "two.txt"), 3, "one sequence");
+}
+
+TEST_CASE("generate: ends at the end tokens of a model's files, in place and as a checkpoint; --ignore-eos continues") {
+  const TemporaryFolder folder;
+  const std::string model = folder / "llama", checkpoint = folder / "llama.h5";
+  std::filesystem::copy(test::kModels + "llama", model);
+  write_bytes(folder / "ids.txt", "5 6 7\n");
+  const std::string more = " --tokens " + folder / "ids.txt" + " --max-new-tokens 8 --json --temperature 1 --seed 3";
+  auto tokens = [&](const std::string& of, const std::string& flags = "") {
+    return Json::parse(run(folder, "eval_baseline generate " + of + more + flags))["tokens"].get<std::vector<int>>();
+  };
+  const std::vector<int> all = tokens(model, " --ignore-eos");
+  REQUIRE(all.size() == 8);
+  const auto end = std::find_if(all.begin() + 1, all.end(), [&](int id) { return id != all[0]; });  // a first one
+  REQUIRE(end != all.end());
+  Json config = Json::parse(read_bytes(model + "/config.json"));
+  config["eos_token_id"] = {*end, 39};
+  write_bytes(model + "/config.json", config.dump());
+  CHECK(tokens(model) == std::vector<int>(all.begin(), end));
+  CHECK(tokens(model, " --ignore-eos") == all);
+  run(folder, "eval_baseline import " + model + " " + checkpoint);
+  CHECK(load_checkpoint(checkpoint).attribute("end_tokens") == std::to_string(*end) + " 39");
+  CHECK(tokens(checkpoint) == std::vector<int>(all.begin(), end));
+  CHECK(tokens(checkpoint, " --ignore-eos") == all);
+  write_bytes(model + "/generation_config.json", Json{{"eos_token_id", all[0]}}.dump());
+  CHECK(tokens(model).empty());
+
+  Checkpoint damaged = load_checkpoint(checkpoint);
+  for (const char* ends : {"-1", "a", "3, 4", "4294967297"}) {
+    damaged.attributes["end_tokens"] = ends;
+    save_checkpoint(checkpoint, damaged);
+    check_error(folder, "eval_baseline generate " + checkpoint + more, 4, "`end_tokens`");
+  }
 }
 
 TEST_CASE("chat: an answer for every line, until there are no more or the context is full") {

@@ -233,6 +233,37 @@ TEST_CASE(
         "its pre-tokenizer (`tokenizer.ggml.pre` is `falcon`) is not computed here");
 }
 
+TEST_CASE("open models: texts end at the ids of config.json, generation_config.json or the metadata of a GGUF file") {
+  const TemporaryFolder folder;
+  using Ids = std::vector<std::int32_t>;
+  auto ends = [&](const std::string& ids) {
+    return end_tokens(open_model(edited(folder, "llama", "\"eos_token_id\": 2", "\"eos_token_id\": " + ids)));
+  };
+  CHECK(end_tokens(open_model(kModels + "llama")) == Ids{2});
+  CHECK(ends("7") == Ids{7});
+  CHECK(ends("[7, 3, 7]") == Ids{7, 3});
+  CHECK(ends("null").empty());
+  CHECK(ends("[40, -1, 39]") == Ids{39});  // of 40 tokens
+  check_refused([&] { ends("\"</s>\""); }, {"config.json", "`eos_token_id`"}, Exit::corrupt_checkpoint);
+  // transformers takes generation_config.json, and the other file only without it.
+  ends("7");
+  const std::string path = folder.path + "/llama", generation = path + "/generation_config.json";
+  write_file_atomically(generation, R"({"eos_token_id": [5, 6], "temperature": 0.6})");
+  CHECK(end_tokens(open_model(path)) == Ids{5, 6});
+  write_file_atomically(generation, R"({"temperature": 0.6})");
+  CHECK(end_tokens(open_model(path)) == Ids{7});
+  write_file_atomically(generation, "[]");
+  check_refused([&] { end_tokens(open_model(path)); }, {"generation_config.json"}, Exit::corrupt_checkpoint);
+
+  const std::string gguf = folder.path + "/ends.gguf";
+  std::string bytes = read_file("test", kModels + "llama.gguf");
+  CHECK(end_tokens(open_model(kModels + "llama.gguf")).empty());
+  bytes = with_gguf_key(with_gguf_key(bytes, "tokenizer.ggml.eos_token_id", 4u), "tokenizer.ggml.eot_token_id", 9u);
+  write_file_atomically(gguf, with_gguf_key(bytes, "tokenizer.ggml.eom_token_id", 41u));
+  CHECK(end_tokens(open_model(gguf)) == Ids{4, 9});
+  CHECK(end_tokens(open_model(kModels + "llama2c.bin")).empty());
+}
+
 TEST_CASE("open models: sizes that no model has, and 0 where it is no default, are refused by name: GGUF") {
   const TemporaryFolder folder;
   const std::string path = folder.path + "/sizes.gguf", llama = read_file("test", kModels + "llama.gguf");

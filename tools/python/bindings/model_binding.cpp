@@ -61,8 +61,8 @@ std::vector<std::int32_t> generate(ModelHandle& handle, const std::vector<std::i
   check_tokens(Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(prompt.size())}, prompt),
                handle.model().sizes().vocabulary);
   TokenReader reader(handle.model());
-  const std::vector<std::int32_t> stops =
-      stop && handle.has_tokenizer() ? stop_tokens(handle.tokenizer()) : std::vector<std::int32_t>();
+  std::vector<std::int32_t> stops;
+  if (stop) stops = stop_tokens(handle.checkpoint(), handle.has_tokenizer() ? &handle.tokenizer() : nullptr);
   std::span<const std::int32_t> unread(prompt);
   constexpr std::size_t part = TokenReader::kPart;
   while (unread.size() > part) {  // Ctrl-C ends a long prompt, too

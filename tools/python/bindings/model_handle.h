@@ -24,6 +24,7 @@ class ModelHandle {
   const LanguageModel& model() const { return *evaluated_.model; }
   const Ablation& ablation() const { return ablation_; }
   const std::string& path() const { return evaluated_.checkpoint.path; }
+  const Checkpoint& checkpoint() const { return evaluated_.checkpoint; }  // without tensors
 
   // Throws Error (Exit::usage) where the model has none.
   const Tokenizer& tokenizer();
