@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "engine/data/tokenizer/tokenizer.h"
@@ -30,11 +29,6 @@ struct PairEncoder {
   // score, or a continuation with context is longer than `longest`.
   std::vector<ContinuationTokens> operator()(const ScorePair& pair, EncodeCache& cache) const;
 };
-
-// The length of `text` without Unicode white space at its end.
-std::size_t without_white_space_at_end(std::string_view text);
-// `text` without Unicode white space at its beginning and end: Python's strip().
-std::string_view without_white_space_around(std::string_view text);
 
 struct ContinuationScore {
   std::vector<double> logprobs;  // of each token, in nats

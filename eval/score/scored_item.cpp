@@ -4,7 +4,7 @@
 
 #include "engine/check.h"
 #include "engine/io/bounded_json.h"
-#include "eval/score/continuation_score.h"
+#include "eval/score/white_space.h"
 
 namespace sink {
 namespace {
