@@ -66,8 +66,8 @@ EvalCommand import_command(CLI::App& app, const Ablation& ablation) {
       "import",
       "Converts another program's model to a checkpoint. It holds the parameters in f32, the tokenizer, the begin "
       "token and the end tokens. Evaluations read it, and train_<ablation> --initial starts from it. Tied embeddings "
-      "stay tied in "
-      "gpt2 and opt; in other families the unembedding becomes a separate parameter with the same values.");
+      "stay tied in gpt2 and opt; in other families the unembedding becomes a separate parameter with the same "
+      "values.");
   command->add_option("model,--model", options->model, kWhatIsEvaluated)->required();
   command->add_option("out,--out", options->out, "checkpoint to write")->required();
   command->add_flag("--force", options->force, "let OUT replace any file; without it, only an imported checkpoint");

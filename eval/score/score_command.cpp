@@ -167,8 +167,7 @@ EvalCommand score_command(CLI::App& app, const Ablation& ablation) {
       "scored, as in LAMBADA. A terminal shows the accuracy next to that of chance. A pipe, --out and --json get one "
       "line of JSON per line of FILE: log-probabilities in nats, the number of tokens, and whether every token is the "
       "most probable one. Its accuracy by log-probability per byte is acc_bytes of lm-evaluation-harness, whose "
-      "acc_norm "
-      "divides by characters.");
+      "acc_norm divides by characters.");
   score->add_option("checkpoint,--model", options->model, kWhatIsEvaluated)->required();
   score->add_option("file", options->file, "JSONL; - is standard input (of a packed file: xz -dc FILE | ... -)")
       ->required();

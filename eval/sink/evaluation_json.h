@@ -39,14 +39,12 @@ struct EvaluationContext {
 //   data measured_data_sha256          of text: its folder, and the checksum of that folder's tokens, which is
 //                                      data_sha256 where the text is that of training
 //   data input_sha256                  of ids that the user gave
-//   data_sha256 initial_sha256         of the training tokens; of the parameters of the checkpoint that training
-//   started
-//                                      from (model/model_checkpoint.h)
+//   data_sha256 initial_sha256         of the training tokens; of the parameters that training started from
+//                                      (model/model_checkpoint.h)
 //   positions                          replace:T or swap:T, the edit of learned positions
 //   machine ranks                      from training: the processor, and how many ranks, if more than one
 //   epochs domains                     from training on text: passes over the data; [{name, tokens: in use for
-//   training,
-//                                      share: of the tokens read, epochs}]
+//                                      training, share: of the tokens read, epochs}]
 //   extra                              none | key (an extra key for every query) | token (a sink token)
 //   sink_epsilon sink_1[_raw]          [epsilon]; sink_k[_raw]: [k] at the 0.3 of the paper; sink_k_epsilon[_raw]:
 //                                      [epsilon][k]
