@@ -2,7 +2,7 @@
 # Builds Sinklab and runs its tests.
 #   bash tools/test.sh                 the release build and its tests, without CUDA
 #   bash tools/test.sh --all           these tests with the CUDA kernels on the emulated device, gdb on a debug build,
-#                                      AddressSanitizer and UBSan, ThreadSanitizer, the fuzz targets (20 s each), the
+#                                      AddressSanitizer and UBSan, ThreadSanitizer, the fuzz targets (10 s each), the
 #                                      Python module (by $SINKLAB_PYTHON, or by a virtual environment in build/ with what
 #                                      tests/python/requirements.txt lists) and, if nvcc is there, a program for a GPU
 #   bash tools/test.sh --op rms_norm   one operation of engine/ops, release: builds and runs its tests and the gradients'
@@ -78,6 +78,7 @@ bash tools/setup.sh --tests
 if [ "$all" -eq 1 ]; then
   cmake --preset debug -DSINK_CUDA=EMULATED >/dev/null  # gdb steps into kernels, too
   build_and_test debug tour train_{pos_learnable,op_sigmoid_none,bias_k,baseline,norm_layer} eval_baseline "${side_by_side[@]}" -R ^gdb_
+  cmake --preset asan -DSINK_JOIN_TESTS=ON >/dev/null
   build_and_test asan -- -j "$(nproc)"
   build_and_test tsan -- -j 2
   if echo 'int main() {}' | clang++ -x c++ -fsanitize=fuzzer-no-link,address - -o /dev/null 2>/dev/null; then
@@ -89,7 +90,7 @@ if [ "$all" -eq 1 ]; then
     began=$SECONDS
     echo "test: preset cuda, a program for sm_80"
     # Of the attention operations the one the program has and two with the most parameters; the rest differ in g and z.
-    cmake --preset cuda -B build/cuda_sm80 -DCMAKE_CUDA_ARCHITECTURES=80-real -DSINK_TESTS=OFF \
+    cmake --preset cuda -B build/cuda_sm80 -DSINK_JOIN_SOURCES=ON -DCMAKE_CUDA_ARCHITECTURES=80-real -DSINK_TESTS=OFF \
       "-DSINK_CUDA_OPERATIONS=Softmax;ClippedSoftmax;PNormSigmoid" >/dev/null
     cmake --build build/cuda_sm80 --target train_baseline
     bash tests/tools/without_gpu_test.sh build/cuda_sm80/train_baseline || [ $? -eq 77 ]
@@ -97,28 +98,21 @@ if [ "$all" -eq 1 ]; then
   else
     report+=("cuda       left out: there is no nvcc")
   fi
-  if python=$(python_for_tests); then
-    began=$SECONDS
-    echo "test: the Python module"
-    cmake --preset release -B build/python -DSINK_PYTHON=ON -DSINK_JOIN_SOURCES=ON -DSINK_CUDA=OFF \
-      "-DPython_EXECUTABLE=$python" >/dev/null
-    cmake --build build/python --target _core _core_stub
-    bash tools/corpus/get_smollm2.sh >/dev/null || echo "test: without SmolLM2 the examples of tools/python/README.md are skipped"
-    "$python" -B tests/python/run_tests.py build/python
-    finish_part python $began
-  else
-    report+=("python     left out: pip could not install tests/python/requirements.txt (SINKLAB_PYTHON names a Python that has it)")
-  fi
   began=$SECONDS
   echo "test: preset quickstart, what a new user builds first"
   cmake --preset quickstart >/dev/null
   cmake --build --preset quickstart
   finish_part quickstart $began
-fi
-if [ "$all" -eq 1 ]; then
-  # A release build that has the CUDA kernels: it runs every test of release. Joined sources compile sooner. The Python
-  # with packages runs the tests that compare with them.
-  cmake --preset emulated -DSINK_JOIN_SOURCES=ON ${python:+"-DPYTHON3=$python"} >/dev/null
+  # A release build that has the CUDA kernels and the Python module: it runs every test of release. Joined sources compile
+  # sooner. The Python with packages also runs the tests that compare with them.
+  options=(-DSINK_JOIN_SOURCES=ON -DSINK_JOIN_TESTS=ON)
+  if python=$(python_for_tests); then
+    options+=(-DSINK_PYTHON=ON "-DPython_EXECUTABLE=$python" "-DPYTHON3=$python")
+    bash tools/corpus/get_smollm2.sh >/dev/null || echo "test: without SmolLM2 the examples of tools/python/README.md are skipped"
+  else
+    report+=("python     left out: pip could not install tests/python/requirements.txt (SINKLAB_PYTHON names a Python that has it)")
+  fi
+  cmake --preset emulated "${options[@]}" >/dev/null
   build_and_test emulated "${side_by_side[@]}"
 else
   build_and_test release "${side_by_side[@]}"

@@ -88,8 +88,8 @@ inline std::string bits_of_ranks(int size, const TemporaryFolder& folder,
 }
 
 // Bits by name, as one text in which a difference can be found.
-using Named = std::map<std::string, std::string>;
-inline std::string packed(const Named& named) {
+using BytesByName = std::map<std::string, std::string>;
+inline std::string packed(const BytesByName& named) {
   std::string text;
   for (const auto& [name, bits] : named) text += name + " " + std::to_string(std::hash<std::string>{}(bits)) + "\n";
   return text;

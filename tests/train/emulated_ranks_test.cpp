@@ -9,7 +9,7 @@ namespace {
 
 std::function<std::string(Communicator&)> all_ablations_with(std::int64_t zero, const std::string& precision) {
   return [zero, precision](Communicator& ranks) {
-    Named bits;
+    BytesByName bits;
     for (const Ablation& ablation : all_ablations()) {
       RunConfig config = shared_config(ablation);
       config.device = "cuda";

@@ -12,7 +12,7 @@ TEST_CASE("ranks: every ablation trains to the same bits on 1, 2 and 4, with its
   TemporaryFolder folder;
   auto all = [](std::int64_t zero) {
     return [zero](Communicator& ranks) {
-      Named bits;
+      BytesByName bits;
       for (const Ablation& ablation : all_ablations()) {
         RunConfig config = shared_config(ablation);
         config.zero = zero;
@@ -33,7 +33,7 @@ TEST_CASE("ranks: every optimiser and precision, clipped or not, recomputed or n
   const Ablation& ablation = ablation_named("baseline");
   auto all = [&](std::int64_t zero) {
     return [&, zero](Communicator& ranks) {
-      Named bits;
+      BytesByName bits;
       auto add = [&](const std::string& name, const std::function<void(RunConfig&)>& change, bool shards = true) {
         RunConfig config = shared_config(ablation);
         change(config);

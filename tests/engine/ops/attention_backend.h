@@ -6,8 +6,8 @@
 #include <cmath>
 #include <string>
 
-#include "attention_case.h"
 #include "engine/ops/attention/ref/attention_ref.h"
+#include "tests/engine/ops/attention_case.h"
 
 namespace sink::test {
 

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "attention_backend.h"
+#include "tests/engine/ops/attention_backend.h"
 #include "tests/support/schedules.h"
 
 using namespace sink;

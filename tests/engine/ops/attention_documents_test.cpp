@@ -1,7 +1,7 @@
 // Several documents in a sequence: attention over all of them has the bits of attention over each one alone.
 #include <doctest/doctest.h>
 
-#include "attention_backend.h"
+#include "tests/engine/ops/attention_backend.h"
 #include "tests/support/check_refused.h"
 
 using namespace sink;

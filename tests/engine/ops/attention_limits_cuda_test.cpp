@@ -1,8 +1,8 @@
 // Batches that a grid of the CUDA device cannot count.
 #include <doctest/doctest.h>
 
-#include "attention_case.h"
 #include "engine/ops/attention/cuda/attention_hopper_cuda.h"
+#include "tests/engine/ops/attention_case.h"
 #include "tests/support/check_refused.h"
 
 using namespace sink;

@@ -2,8 +2,8 @@
 // BF16; everything else is computed in double. The errors of the fused kernels are compared with its errors.
 #pragma once
 
-#include "attention_case.h"
 #include "engine/ops/attention/ref/attention_ref.h"
+#include "tests/engine/ops/attention_case.h"
 
 namespace sink::test {
 

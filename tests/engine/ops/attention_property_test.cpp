@@ -4,7 +4,7 @@
 #include <cmath>
 #include <ctime>
 
-#include "attention_case.h"
+#include "tests/engine/ops/attention_case.h"
 
 using namespace sink;
 using namespace sink::test;

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "attention_case.h"
+#include "tests/engine/ops/attention_case.h"
 
 using namespace sink;
 using namespace sink::test;

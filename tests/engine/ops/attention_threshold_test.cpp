@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "attention_case.h"
+#include "tests/engine/ops/attention_case.h"
 
 using namespace sink;
 using namespace sink::test;

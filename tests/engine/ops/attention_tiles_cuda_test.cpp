@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
-#include "attention_backend.h"
-#include "attention_naive.h"
 #include "engine/ops/attention/cuda/attention_hopper_cuda.h"
+#include "tests/engine/ops/attention_backend.h"
+#include "tests/engine/ops/attention_naive.h"
 #include "tests/support/schedules.h"
 
 using namespace sink;

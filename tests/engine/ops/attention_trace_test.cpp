@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include "attention_case.h"
+#include "tests/engine/ops/attention_case.h"
 
 using namespace sink;
 using namespace sink::test;

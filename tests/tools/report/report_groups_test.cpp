@@ -26,7 +26,7 @@ struct Made {
   std::string html, table;
 };
 Made made_of(const TemporaryFolder& place, const std::string& arguments) {
-  const Subprocess program = report(place, "--out " + place / "r.html" + " " + arguments);
+  const Subprocess program = run_report(place, "--out " + place / "r.html" + " " + arguments);
   CHECK_MESSAGE(program.wait() == 0, program.err());
   return {read_bytes(place / "r.html"), program.out()};
 }
@@ -357,15 +357,15 @@ TEST_CASE("report: a folder of runs, and where the page goes when nobody says") 
   make_run(place, "all/a", softmax("a", 0));
   fs::create_directories(place / "all/notes");
   write_bytes(place / "m.json", softmax("m", 2).dump());
-  const Subprocess folder = report(place, place / "all");
+  const Subprocess folder = run_report(place, place / "all");
   REQUIRE_MESSAGE(folder.wait() == 0, folder.err());
   CHECK(contains(folder.err(), "all/report.html, 2 runs"));
   CHECK(embedded_data(read_bytes(place / "all/report.html"))["runs"][0]["name"] == "a");
-  REQUIRE(report(place, place / "all/a").wait() == 0);
+  REQUIRE(run_report(place, place / "all/a").wait() == 0);
   CHECK(fs::exists(place / "all/a/report.html"));
-  REQUIRE(report(place, place / "all/a" + " " + place / "m.json").wait() == 0);
+  REQUIRE(run_report(place, place / "all/a" + " " + place / "m.json").wait() == 0);
   CHECK(fs::exists(place / "report.html"));
-  const Subprocess none = report(place, place / "all/notes");
+  const Subprocess none = run_report(place, place / "all/notes");
   CHECK(none.wait() == 3);
   CHECK(contains(none.err(), "is not a run folder and contains none"));
 }
@@ -379,7 +379,7 @@ TEST_CASE("report: --follow writes the page anew until the runs have finished, a
     CHECK(there());
   };
   const auto page_has = [&](const std::string& text) { return fs::exists(out) && contains(read_bytes(out), text); };
-  const Subprocess follower = report(place, "--follow=1 --out " + out + " " + run);
+  const Subprocess follower = run_report(place, "--follow=1 --out " + out + " " + run);
   wait_for([&] { return page_has(reload) && page_has("at step 3 of 20"); });
   write_bytes(place / "r/metrics.jsonl", metrics() + "{\"step\": 7, \"train_loss\": 5, \"val_loss\": 5}\n");
   wait_for([&] { return page_has("at step 7 of 20"); });
@@ -390,12 +390,12 @@ TEST_CASE("report: --follow writes the page anew until the runs have finished, a
 
   fs::remove(place / "r/evaluation.json");
   fs::remove(out);
-  const Subprocess stopped = report(place, "--follow=1 --out " + out + " " + run);
+  const Subprocess stopped = run_report(place, "--follow=1 --out " + out + " " + run);
   wait_for([&] { return page_has(reload); });
   stopped.send(SIGINT);
   CHECK(stopped.wait() == 130);
   CHECK_FALSE(page_has(reload));
-  CHECK(report(place, "--follow=0 " + run).wait() == 2);
+  CHECK(run_report(place, "--follow=0 " + run).wait() == 2);
 }
 
 TEST_CASE("report: maps of all heads are read, those of older files too, and maps that do not fit are refused") {
@@ -405,7 +405,7 @@ TEST_CASE("report: maps of all heads are read, those of older files too, and map
     e.erase("map");
     e[key] = maps;
     write_bytes(place / "m.json", e.dump());
-    const Subprocess program = report(place, "--out " + place / "r.html" + " " + place / "m.json");
+    const Subprocess program = run_report(place, "--out " + place / "r.html" + " " + place / "m.json");
     const int code = program.wait();
     CHECK_MESSAGE(contains(program.err(), code == 0 ? "1 run" : std::string("\"") + key + "\""), program.err());
     return code;

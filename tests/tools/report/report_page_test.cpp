@@ -70,7 +70,7 @@ json two_sequences(const std::vector<double>& sizes) {
 }
 
 json data_of(const TemporaryFolder& place, const std::string& runs) {
-  const Subprocess program = report(place, "--out " + place / "r.html" + " " + runs);
+  const Subprocess program = run_report(place, "--out " + place / "r.html" + " " + runs);
   REQUIRE_MESSAGE(program.wait() == 0, program.err());
   return embedded_data(read_bytes(place / "r.html"));
 }

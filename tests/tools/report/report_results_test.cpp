@@ -48,7 +48,7 @@ TEST_CASE("report: results.csv has what was run, what was measured, the numbers 
                 {"sink_star_raw", {41, 26, 11}},
                 {"entropy", 1.5}});
   const std::string runs = make_run(place, "a", keyed) + make_run(place, "open", json());
-  REQUIRE(report(place, "--out " + place / "r.html" + " --csv " + place / "r.csv" + " " + runs).wait() == 0);
+  REQUIRE(run_report(place, "--out " + place / "r.html" + " --csv " + place / "r.csv" + " " + runs).wait() == 0);
   const std::string csv = read_bytes(place / "r.csv");
   CHECK(csv.rfind("run,task,ablation,label,finished,", 0) == 0);
   for (const auto& [column, value] : std::vector<std::pair<std::string, std::string>>{{"run", "k"},
@@ -101,7 +101,7 @@ TEST_CASE("report: no cell of results.csv is a formula, and no name acts on the 
   for (std::size_t i = 0; i < names.size(); ++i)
     runs += make_run(place, std::string(1, static_cast<char>('a' + i)),
                      evaluation(names[i], "text", "=ablation", "Softmax", 0, 0.5, 1));
-  const Subprocess program = report(place, "--out " + place / "r.html" + " --csv " + place / "r.csv" + " " + runs);
+  const Subprocess program = run_report(place, "--out " + place / "r.html" + " --csv " + place / "r.csv" + " " + runs);
   REQUIRE(program.wait() == 0);
   const std::string csv = read_bytes(place / "r.csv");
   for (const char* start :

@@ -43,7 +43,7 @@ std::string make_study_run(const TemporaryFolder& place, const std::string& name
 }
 
 std::string page_of(const TemporaryFolder& place, const std::string& arguments) {
-  const Subprocess program = report(place, "--out " + place / "r.html" + " " + arguments);
+  const Subprocess program = run_report(place, "--out " + place / "r.html" + " " + arguments);
   REQUIRE_MESSAGE(program.wait() == 0, program.err());
   return read_bytes(place / "r.html");
 }
@@ -102,10 +102,10 @@ TEST_CASE("report study: seeds are one line, their mean, least and greatest at e
                                  "\"softmax, 2 seeds\",8,1,1,1,1"});
   CHECK(lines_of(read_bytes(place / "csv/text-scatter.csv"))[2] == "b,\"softmax, 2 seeds\",4.123457,20");
   CHECK(contains(read_bytes(place / "csv/results.csv"), "run,task,"));
-  const Subprocess blocked = report(place, "--out " + place / "r.html" + " --csv " + place / "csv" + " " + a + b);
+  const Subprocess blocked = run_report(place, "--out " + place / "r.html" + " --csv " + place / "csv" + " " + a + b);
   CHECK(blocked.wait() == 0);  // its own tables are replaced
   write_bytes(place / "csv/text-val_loss.csv", "my notes");
-  CHECK(report(place, "--out " + place / "r.html" + " --csv " + place / "csv" + " " + a + b).wait() == 2);
+  CHECK(run_report(place, "--out " + place / "r.html" + " --csv " + place / "csv" + " " + a + b).wait() == 2);
   CHECK(read_bytes(place / "csv/text-val_loss.csv") == "my notes");
 }
 
@@ -338,7 +338,7 @@ TEST_CASE("report study: what an older run was not measured for is not known, an
   CHECK(share[2] == "\"softmax, 2 seeds\",1,0.35,,,1");
   newer["value_share_layer_head"] = {{0.1, 0.2}};
   write_bytes(place / "b/evaluation.json", newer.dump());
-  const Subprocess bad = report(place, "--out " + place / "x.html " + b);
+  const Subprocess bad = run_report(place, "--out " + place / "x.html " + b);
   CHECK(bad.wait() == 3);
   CHECK(contains(bad.err(), "value_share_layer_head"));
 }

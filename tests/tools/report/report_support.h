@@ -12,7 +12,7 @@ namespace sink {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-inline Subprocess report(const TemporaryFolder& folder, const std::string& arguments) {
+inline Subprocess run_report(const TemporaryFolder& folder, const std::string& arguments) {
   return {folder, words_of("report " + arguments)};
 }
 

@@ -22,9 +22,9 @@ TEST_CASE("report: one self-contained, deterministic page of several runs and ta
       make_run(place, "b", evaluation("soft-1", "text", "pos_learnable", "Softmax", 1, 0.64, 1)) +
       make_run(place, "c", evaluation("sig", "text", "pos_learnable_sigmoid", "Sigmoid", 0, 0.5, 0.06)) +
       make_run(place, "d", evaluation("copy", "bigram-backcopy", "baseline", "Softmax", 0, 0.7, 1));
-  const Subprocess first = report(place, "--out " + place / "one.html" + " " + runs);
+  const Subprocess first = run_report(place, "--out " + place / "one.html" + " " + runs);
   REQUIRE_MESSAGE(first.wait() == 0, first.err());
-  REQUIRE(report(place, "--out " + place / "deep/er/two.html" + " " + runs).wait() == 0);
+  REQUIRE(run_report(place, "--out " + place / "deep/er/two.html" + " " + runs).wait() == 0);
   const std::string html = read_bytes(place / "one.html");
   CHECK(html == read_bytes(place / "deep/er/two.html"));
   CHECK(html.size() < 5'000'000);
@@ -67,7 +67,7 @@ TEST_CASE("report: names, titles and configurations cannot become markup") {
   hostile["config_toml"] = "x = \"</pre><img>\"";
   hostile["commit"] = hostile["date"] = kHostile;
   const std::string out = place / "r.html";
-  const Subprocess result = report(place, "--out " + out + " --title <i>& " + make_run(place, "h", hostile));
+  const Subprocess result = run_report(place, "--out " + out + " --title <i>& " + make_run(place, "h", hostile));
   REQUIRE_MESSAGE(result.wait() == 0, result.err());
   const std::string html = read_bytes(out);
   CHECK(contains(html, "<title>&lt;i&gt;&amp;</title>"));
@@ -82,7 +82,7 @@ TEST_CASE("report: a run in progress shows what it has, up to its last whole lin
   const TemporaryFolder place;
   const std::string run = make_run(place, "open", json());
   write_bytes(place / "open/metrics.jsonl", metrics() + "{\"step\": 3, \"train_loss\": 5.25}\n{\"step\": 4, \"tr");
-  REQUIRE(report(place, "--out " + place / "r.html" + " " + run).wait() == 0);
+  REQUIRE(run_report(place, "--out " + place / "r.html" + " " + run).wait() == 0);
   const std::string html = read_bytes(place / "r.html");
   CHECK(contains(html, "at step 1 of 20, not finished"));
   CHECK(contains(html, "1 run on 1 task, 1 still in progress."));
@@ -96,7 +96,7 @@ TEST_CASE("report: a run that is given twice, also by another path, is one run")
   const std::string run = make_run(place, "a", evaluation("a", "text", "pos_learnable", "Softmax", 0, 0.6, 1));
   fs::create_directory_symlink(place / "a", place / "link");
   const std::string twice = run + place / "./a/" + " " + place / "link" + " " + run;
-  REQUIRE(report(place, "--out " + place / "r.html" + " " + twice).wait() == 0);
+  REQUIRE(run_report(place, "--out " + place / "r.html" + " " + twice).wait() == 0);
   CHECK(embedded_data(read_bytes(place / "r.html"))["runs"].size() == 1);
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("report: long runs are thinned, and the page stays small") {
   for (int step = 1; step <= 30000; ++step)
     lines += "{\"step\": " + std::to_string(step) + ", \"train_loss\": " + std::to_string(step % 3) + "}\n";
   write_bytes(place / "long/metrics.jsonl", lines);
-  REQUIRE(report(place, "--out " + place / "r.html" + " " + run).wait() == 0);
+  REQUIRE(run_report(place, "--out " + place / "r.html" + " " + run).wait() == 0);
   const json loss = embedded_data(read_bytes(place / "r.html"))["runs"][0]["curves"]["train_loss"];
   REQUIRE(loss["x"].size() == 300);
   CHECK(loss["x"][0] == 100);
@@ -122,7 +122,7 @@ TEST_CASE("report: what cannot be read is named in one line, with exit code 3, a
   const TemporaryFolder place;
   const std::string out = place / "r.html";
   const auto expect = [&](const std::string& arguments, int code, const std::vector<std::string>& parts) {
-    const Subprocess program = report(place, "--out " + out + " " + arguments);
+    const Subprocess program = run_report(place, "--out " + out + " " + arguments);
     CAPTURE(arguments);
     CHECK(program.wait() == code);
     const std::string errors = program.err();
@@ -171,12 +171,13 @@ TEST_CASE("report: what cannot be read is named in one line, with exit code 3, a
     expect(run + "--csv " + same, 2, {"--out and --csv both write " + same});
   const Subprocess relative = shell(place, "cd " + place.path + " && report r --out r.html --csv ./new/../r.html");
   CHECK(relative.wait() == 2);
-  const Subprocess table = report(place, "--out " + place / "csv/results.csv" + " --csv " + place / "csv/" + " " + run);
+  const Subprocess table =
+      run_report(place, "--out " + place / "csv/results.csv" + " --csv " + place / "csv/" + " " + run);
   CHECK(table.wait() == 2);
   CHECK(contains(table.err(), "--out and --csv both write " + place / "csv/results.csv"));
   CHECK_FALSE(fs::exists(place / "csv/results.csv"));
-  CHECK(report(place, "--out /dev/null --csv /dev/null " + run).wait() == 0);
-  const Subprocess blocked = report(place, "--out " + place / "file/r.html " + run);
+  CHECK(run_report(place, "--out /dev/null --csv /dev/null " + run).wait() == 0);
+  const Subprocess blocked = run_report(place, "--out " + place / "file/r.html " + run);
   CHECK(blocked.wait() == 8);
   CHECK(contains(blocked.err(), "cannot make the folder"));
 }
@@ -199,7 +200,7 @@ TEST_CASE("report: natural, random and repeated tokens of open models, which hav
                    {"random", of_input(small, "random", 30.25)},
                    {"repeated", of_input(small, "repeated", 0)}});
   write("b.json", {{"natural", of_input(large, "text", 80)}, {"random", of_input(large, "random", 70)}});
-  Subprocess made = report(place, "--out " + place / "page.html" + " " + place / "a.json" + " " + place / "b.json");
+  Subprocess made = run_report(place, "--out " + place / "page.html" + " " + place / "a.json" + " " + place / "b.json");
   REQUIRE_MESSAGE(made.wait() == 0, made.err());
   const std::string html = read_bytes(place / "page.html");
   CHECK_FALSE(contains(html, "/somewhere"));
@@ -219,7 +220,8 @@ TEST_CASE("report: natural, random and repeated tokens of open models, which hav
 
   // Another model of the same file name keeps its own row and its own values.
   write("d.json", {{"natural", of_input("/elsewhere/Small.Q4_1.gguf", "text", 7.5)}});
-  Subprocess alike = report(place, "--out " + place / "alike.html" + " " + place / "a.json" + " " + place / "d.json");
+  Subprocess alike =
+      run_report(place, "--out " + place / "alike.html" + " " + place / "a.json" + " " + place / "d.json");
   REQUIRE_MESSAGE(alike.wait() == 0, alike.err());
   const std::string both = read_bytes(place / "alike.html");
   for (const auto& [file, cell] : {std::pair{"a.json", "<td>61.5<"}, std::pair{"d.json", "<td>7.5<"}}) {
@@ -229,7 +231,7 @@ TEST_CASE("report: natural, random and repeated tokens of open models, which hav
   }
 
   write("c.json", json::object());
-  Subprocess none = report(place, "--out " + place / "none.html" + " " + place / "c.json");
+  Subprocess none = run_report(place, "--out " + place / "none.html" + " " + place / "c.json");
   CHECK(none.wait() == 3);
   CHECK(contains(none.err(), "c.json"));
 }
