@@ -1,5 +1,5 @@
 // The builds of sanitizers compute a part of the cases of tests that are long: every fourth in turn. The operations of
-// attention share the code that touches memory, and the other builds compare all of their numbers.
+// attention share the code that touches memory, and the other builds compare all of their values.
 #pragma once
 
 namespace sink::test {
