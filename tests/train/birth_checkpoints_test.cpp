@@ -9,6 +9,7 @@
 
 #include "engine/io/checkpoint.h"
 #include "model/all_ablations.h"
+#include "tests/support/in_turn.h"
 #include "tests/support/subprocess.h"
 
 using namespace sink;
@@ -83,6 +84,7 @@ TEST_CASE("birth checkpoints: killed after any step and resumed from any before 
     REQUIRE(expected.size() == 4);
     for (std::int64_t killed = 10; killed <= 90; killed += 10)
       for (std::int64_t saved = 0; saved <= killed; saved += 5) {
+        if (!test::in_turn()) continue;
         CAPTURE(killed);
         CAPTURE(saved);
         TemporaryFolder folder;

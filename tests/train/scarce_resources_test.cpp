@@ -42,7 +42,6 @@ const std::vector<std::string> kCommands{
 
 }  // namespace
 
-#if !defined(__SANITIZE_ADDRESS__)  // whose runtime opens files itself, and whose shadow takes terabytes of addresses
 TEST_CASE("scarce descriptors: too few of them are named, and no file is called damaged") {
   Files files;
   for (const std::string& command : kCommands) {
@@ -102,4 +101,3 @@ TEST_CASE("scarce memory: a checkpoint is written, or not, at any limit: libhdf5
     CHECK((code == 0 || code == 6));
   }
 }
-#endif

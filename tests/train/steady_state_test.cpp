@@ -3,6 +3,7 @@
 
 #include "engine/storage.h"
 #include "model/all_ablations.h"
+#include "tests/support/in_turn.h"
 #include "train/training_run.h"
 
 using namespace sink;
@@ -10,6 +11,7 @@ using namespace sink;
 TEST_CASE("allocator: no system allocation after the first steps, in any ablation") {
   for (const Ablation& ablation : all_ablations())
     for (DType type : {DType::F32, DType::BF16}) {
+      if (!test::in_turn()) continue;
       CAPTURE(ablation.name);
       RunConfig config;
       config.task = "bigram-backcopy";
