@@ -6,7 +6,7 @@
 namespace sink::test {
 
 inline bool in_turn() {
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   static int calls = 0;
   return calls++ % 7 == 0;
 #else
