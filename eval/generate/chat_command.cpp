@@ -34,7 +34,8 @@ class Conversation {
         stops_(stop_tokens(checkpoint, &tokenizer)) {
     if (const std::int64_t begin = integer_or(checkpoint, "begin_token", -1); begin >= 0)
       pending_.push_back(static_cast<std::int32_t>(begin));
-    const std::vector<std::int32_t> end = encoder_.end(cache_);
+    TextPlace anywhere = TextPlace::inside;
+    const std::vector<std::int32_t> end = encoder_.end(anywhere, cache_);
     if (end.size() == 1) stops_.push_back(end[0]);
     if (!options.system.empty()) add_turn(ChatRole::system, options.system);
   }
@@ -42,7 +43,7 @@ class Conversation {
   // Prints the answer. False if the context is full.
   bool answer(const std::string& line) {
     add_turn(ChatRole::user, line);
-    append(encoder_.before(ChatRole::assistant, cache_));
+    append(encoder_.before(ChatRole::assistant, place_, cache_));
     if (static_cast<std::int64_t>(pending_.size()) >= reader_.room()) return false;
     TextPieces pieces(tokenizer_);
     const Continuation text = continue_text(
@@ -58,17 +59,18 @@ class Conversation {
     pending_.clear();
     // The last token is chosen but not read yet. A stop token is not part of the text.
     if (text.end != ContinuationEnd::stop_token && !text.ids.empty()) pending_.push_back(text.ids.back());
-    append(encoder_.end(cache_));
-    append(encoder_.between(cache_));
+    if (!text.ids.empty()) place_ = TextPlace::inside;
+    append(encoder_.end(place_, cache_));
+    append(encoder_.between(place_, cache_));
     return text.end != ContinuationEnd::context;
   }
 
  private:
   void add_turn(ChatRole role, const std::string& text) {
-    append(encoder_.before(role, cache_));
-    append(encoder_.content(text, cache_));
-    append(encoder_.end(cache_));
-    append(encoder_.between(cache_));
+    append(encoder_.before(role, place_, cache_));
+    append(encoder_.content(text, place_, cache_));
+    append(encoder_.end(place_, cache_));
+    append(encoder_.between(place_, cache_));
   }
   void append(const std::vector<std::int32_t>& ids) { pending_.insert(pending_.end(), ids.begin(), ids.end()); }
 
@@ -76,6 +78,7 @@ class Conversation {
   const Tokenizer& tokenizer_;
   ChatEncoder encoder_;
   EncodeCache cache_;
+  TextPlace place_ = TextPlace::at_begin;  // of what is encoded next
   TokenReader reader_;
   std::vector<std::int32_t> stops_, pending_;
   std::uint64_t drawn_ = 0;

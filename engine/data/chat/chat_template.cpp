@@ -47,29 +47,31 @@ ChatEncoder::ChatEncoder(const Tokenizer& tokenizer, const ChatTemplate& form)
     : tokenizer_(tokenizer), content_tokenizer_(without_special_tokens(tokenizer)), form_(form) {}
 
 // Both tokenizers share a cache: they differ only in added tokens, which are found before text is cut into pieces.
-std::vector<std::int32_t> ChatEncoder::before(ChatRole role, EncodeCache& cache) const {
+std::vector<std::int32_t> ChatEncoder::before(ChatRole role, TextPlace& place, EncodeCache& cache) const {
   const std::string name = role == ChatRole::assistant ? form_.assistant : name_of(role);
-  return tokenizer_.encode(form_.before + name + form_.after, cache);
+  return tokenizer_.encode(form_.before + name + form_.after, place, cache);
 }
-std::vector<std::int32_t> ChatEncoder::content(std::string_view text, EncodeCache& cache) const {
-  return content_tokenizer_.encode(text, cache);
+std::vector<std::int32_t> ChatEncoder::content(std::string_view text, TextPlace& place, EncodeCache& cache) const {
+  return content_tokenizer_.encode(text, place, cache);
 }
-std::vector<std::int32_t> ChatEncoder::end(EncodeCache& cache) const {
-  return form_.end ? tokenizer_.encode(form_.end, cache) : std::vector<std::int32_t>{tokenizer_.end_of_text()};
+std::vector<std::int32_t> ChatEncoder::end(TextPlace& place, EncodeCache& cache) const {
+  if (form_.end) return tokenizer_.encode(form_.end, place, cache);
+  place = TextPlace::after_token;
+  return {tokenizer_.end_of_text()};
 }
-std::vector<std::int32_t> ChatEncoder::between(EncodeCache& cache) const {
-  return tokenizer_.encode(form_.between, cache);
+std::vector<std::int32_t> ChatEncoder::between(TextPlace& place, EncodeCache& cache) const {
+  return tokenizer_.encode(form_.between, place, cache);
 }
 
 ChatTokens ChatEncoder::encode(std::string_view text, const std::vector<ChatTurn>& turns, EncodeCache& cache) const {
   ChatTokens tokens;
-  const std::vector<std::int32_t> turn_end = end(cache), line_end = between(cache);
+  TextPlace place = TextPlace::at_begin;
   for (const ChatTurn& turn : turns) {
     bool predicted = turn.role == ChatRole::assistant;
-    append(before(turn.role, cache), false, tokens);
-    append(content(text.substr(0, turn.bytes), cache), predicted, tokens);
-    append(turn_end, predicted, tokens);
-    append(line_end, false, tokens);
+    append(before(turn.role, place, cache), false, tokens);
+    append(content(text.substr(0, turn.bytes), place, cache), predicted, tokens);
+    append(end(place, cache), predicted, tokens);
+    append(between(place, cache), false, tokens);
     text.remove_prefix(turn.bytes);
   }
   append({tokenizer_.end_of_text()}, false, tokens);

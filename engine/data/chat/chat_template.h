@@ -42,16 +42,17 @@ class ChatEncoder {
   // Keeps the tokenizer by reference.
   ChatEncoder(const Tokenizer& tokenizer, const ChatTemplate& form);
 
-  // The turns, then the end of text. The contents of assistant turns and the end of each are predicted. Markers and
-  // contents are encoded separately, so that an answer has the tokens that a model generates after the markers. Special
-  // tokens are recognised in markers only: a content that reads <|endoftext|> is text.
+  // The turns, then the end of text. The contents of assistant turns and the end of each are predicted.
   ChatTokens encode(std::string_view text, const std::vector<ChatTurn>& turns, EncodeCache& cache) const;
 
-  // The parts of a turn, for interactive chats: before the content, the content, its end, and between turns.
-  std::vector<std::int32_t> before(ChatRole role, EncodeCache& cache) const;
-  std::vector<std::int32_t> content(std::string_view text, EncodeCache& cache) const;
-  std::vector<std::int32_t> end(EncodeCache& cache) const;
-  std::vector<std::int32_t> between(EncodeCache& cache) const;
+  // The parts of a turn, for interactive chats: before the content, the content, its end, and between turns. `place` is
+  // where the part stands in the conversation, and becomes that of the next. Parts are encoded separately, so that an
+  // answer has the tokens that a model generates after the markers. Special tokens are recognised in markers only: a
+  // content that reads <|endoftext|> is text.
+  std::vector<std::int32_t> before(ChatRole role, TextPlace& place, EncodeCache& cache) const;
+  std::vector<std::int32_t> content(std::string_view text, TextPlace& place, EncodeCache& cache) const;
+  std::vector<std::int32_t> end(TextPlace& place, EncodeCache& cache) const;
+  std::vector<std::int32_t> between(TextPlace& place, EncodeCache& cache) const;
 
  private:
   const Tokenizer& tokenizer_;

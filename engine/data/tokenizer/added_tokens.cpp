@@ -30,6 +30,11 @@ bool touches_word(std::string_view text, std::size_t begin, std::size_t end) {
 
 }  // namespace
 
+std::string_view without_leading_space(std::string_view text) {
+  while (!text.empty() && has_class(text, 0, kSpace)) text.remove_prefix(static_cast<std::size_t>(utf8_length(text, 0)));
+  return text;
+}
+
 std::vector<std::int32_t> ids_of_package(const BpeModel& model) {
   const auto size = static_cast<std::int32_t>(std::ranges::count(model.in_vocabulary, true));
   std::int32_t largest = BpeModel::kNone;  // of the added ones
@@ -112,7 +117,7 @@ void AddedTokens::split(std::string_view text, std::vector<Stretch>& stretches) 
       while (from > done && has_class(text, before(text, from), kSpace)) from = before(text, from);
     }
     if (done < from) stretches.push_back({BpeModel::kNone, text.substr(done, from - done)});
-    stretches.push_back({token.id, {}});
+    stretches.push_back({token.id, {}, token.takes_right});
     done = at;  // the next token may begin in the white space that this one takes
     if (token.takes_right) {
       done = std::max(done, taken);  // what is known to be white space

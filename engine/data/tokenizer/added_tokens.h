@@ -17,12 +17,16 @@ inline constexpr std::size_t kLongestAdded = 1024;  // bytes of an added token; 
 // in the vocabulary or of an equal one before it, or else the next free one.
 std::vector<std::int32_t> ids_of_package(const BpeModel& model);
 
+// What is left of a text whose beginning a token takes.
+std::string_view without_leading_space(std::string_view text);
+
 class AddedTokens {
  public:
   // A stretch of the text: an added token's id, or BpeModel::kNone and the text between them.
   struct Stretch {
     std::int32_t id;
     std::string_view text;
+    bool takes_right = false;  // of a token: it takes the white space after it
   };
 
   // The added tokens of `model` with this value of `normalized`; normalized ones are searched in their normal form.

@@ -32,6 +32,11 @@ std::vector<std::string> texts_of(const BpeModel& model) {
   return texts;
 }
 
+bool takes_prefix(PrefixSpace prefix, TextPlace place) {
+  if (place == TextPlace::at_begin) return prefix != PrefixSpace::never;
+  return prefix == PrefixSpace::always && place != TextPlace::inside;
+}
+
 }  // namespace
 
 Tokenizer::Tokenizer(BpeModel model)
@@ -79,35 +84,49 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   return encode(text, cache);
 }
 
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeCache& cache) const {
+  TextPlace place = TextPlace::at_begin;
+  return encode(text, place, cache);
+}
+
 // Cuts the text at the added tokens that are matched first. encode_stretch composes the text between them and cuts it
 // at the others.
-std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeCache& cache) const {
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text, TextPlace& place, EncodeCache& cache) const {
   std::size_t valid = utf8_valid_prefix(text);
   SINK_CHECK(valid == text.size(), "tokenizer", "the text is not UTF-8 at byte " + std::to_string(valid),
              Exit::bad_input);
+  if (place == TextPlace::after_taking_token) text = without_leading_space(text);
   std::vector<std::int32_t> ids;
   std::vector<AddedTokens::Stretch> stretches;
   added_[false].split(text, stretches);
   for (const AddedTokens::Stretch& stretch : stretches) {
-    bool first = stretch.text.data() == text.data();
-    stretch.id == BpeModel::kNone ? encode_stretch(stretch.text, first, cache, ids) : ids.push_back(stretch.id);
+    if (stretch.id == BpeModel::kNone) {
+      encode_stretch(stretch.text, place, cache, ids);
+    } else {
+      ids.push_back(stretch.id);
+      place = stretch.takes_right ? TextPlace::after_taking_token : TextPlace::after_token;
+    }
   }
   return ids;
 }
 
-void Tokenizer::encode_stretch(std::string_view text, bool first, EncodeCache& cache,
+void Tokenizer::encode_stretch(std::string_view text, TextPlace& place, EncodeCache& cache,
                                std::vector<std::int32_t>& ids) const {
   text = normal_form(model_, text, cache.composed, cache.normal);
   std::vector<AddedTokens::Stretch> stretches;
   added_[true].split(text, stretches);
   for (const AddedTokens::Stretch& stretch : stretches) {
-    bool at_begin = first && stretch.text.data() == text.data();
-    stretch.id == BpeModel::kNone ? encode_plain(stretch.text, at_begin, cache, ids) : ids.push_back(stretch.id);
+    if (stretch.id == BpeModel::kNone) {
+      encode_plain(stretch.text, place, cache, ids);
+      place = TextPlace::inside;
+    } else {
+      ids.push_back(stretch.id);
+      place = stretch.takes_right ? TextPlace::after_taking_token : TextPlace::after_token;
+    }
   }
 }
 
-// `first` says that the text begins with `text`.
-void Tokenizer::encode_plain(std::string_view text, bool first, EncodeCache& cache,
+void Tokenizer::encode_plain(std::string_view text, TextPlace place, EncodeCache& cache,
                              std::vector<std::int32_t>& ids) const {
   // Pieces of characters are cut where merges end, see MergeBounds.
   const std::size_t longest = model_.byte_level ? kLongestPiece : std::string_view::npos;
@@ -121,9 +140,9 @@ void Tokenizer::encode_plain(std::string_view text, bool first, EncodeCache& cac
   stretches.swap(cache.pieces);
   const std::string_view space = model_.byte_level ? " " : kMetaspace;
   for (std::string_view stretch : stretches) {
-    bool begins = first && stretch.data() == text.data();
+    const bool opens = stretch.data() == text.data();
     bool spaced = stretch.starts_with(space) || (model_.metaspace && stretch.starts_with(' '));
-    bool prefixed = model_.prefix_space == PrefixSpace::always || (model_.prefix_space == PrefixSpace::first && begins);
+    bool prefixed = takes_prefix(model_.prefix_space, opens ? place : TextPlace::after_token);
     cache.spaced.assign(prefixed && !spaced ? space : "");
     model_.metaspace ? append_metaspaced(stretch, cache.spaced) : static_cast<void>(cache.spaced.append(stretch));
     cache.pieces.clear();

@@ -15,6 +15,10 @@
 
 namespace sink {
 
+// Where a text stands, which says whether a leading space is put before it: at the beginning, after an added token,
+// after one that also takes the white space that follows, or after other text.
+enum class TextPlace { at_begin, after_token, after_taking_token, inside };
+
 class Tokenizer {
  public:
   explicit Tokenizer(BpeModel model);
@@ -43,6 +47,8 @@ class Tokenizer {
   // (NFC).
   std::vector<std::int32_t> encode(std::string_view text) const;
   std::vector<std::int32_t> encode(std::string_view text, EncodeCache& cache) const;
+  // The same for the next part of a text; `place` becomes that of the part after it.
+  std::vector<std::int32_t> encode(std::string_view text, TextPlace& place, EncodeCache& cache) const;
 
   // The special tokens that the tokenizer begins and ends every text with: OPT's </s>, the <s> of LLaMA 2 and Mistral,
   // LLaMA 3's <|begin_of_text|>, Gemma's <bos>; none with GPT-2, GPT-NeoX and Qwen.
@@ -64,8 +70,9 @@ class Tokenizer {
 
  private:
   const std::string& bytes_of(std::int32_t id) const;
-  void encode_stretch(std::string_view text, bool first, EncodeCache& cache, std::vector<std::int32_t>& ids) const;
-  void encode_plain(std::string_view text, bool first, EncodeCache& cache, std::vector<std::int32_t>& ids) const;
+  void encode_stretch(std::string_view text, TextPlace& place, EncodeCache& cache,
+                      std::vector<std::int32_t>& ids) const;
+  void encode_plain(std::string_view text, TextPlace place, EncodeCache& cache, std::vector<std::int32_t>& ids) const;
   void encode_pieces(EncodeCache& cache, std::vector<std::int32_t>& ids) const;
 
   BpeModel model_;

@@ -172,3 +172,29 @@ TEST_CASE("chat template: special tokens of the tokenizer are used around conten
   CHECK(std::count(tokens.predicted.begin(), tokens.predicted.end(), 1) == static_cast<long>(sly.size()) + 1);
   CHECK(contains(error_of([] { chat_template_named("zephir"); }), "exit 2 there is no template `zephir`; did"));
 }
+
+// Where the tokenizer puts a space before text, and where a token takes the white space after it, parts that are
+// encoded one by one are those of the whole text, which tests/golden/tokenizer/check_parity.py compares with
+// `tokenizers`.
+TEST_CASE("chat template: the tokens are those of the whole text, with any rule for leading spaces") {
+  const std::string whole =
+      "<|im_start|>system\nBe "
+      "kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello!<|im_end|>\n"
+      "<|im_start|>user\nAnd?<|im_end|>\n<|im_start|>assistant\nYes<|im_end|>\n";
+  for (bool with_tokens : {true, false})
+    for (bool takes_right : {true, false})
+      for (PrefixSpace prefix : {PrefixSpace::never, PrefixSpace::first, PrefixSpace::always}) {
+        CAPTURE(with_tokens);
+        CAPTURE(takes_right);
+        CAPTURE(static_cast<int>(prefix));
+        BpeModel model = byte_tokenizer(with_tokens ? std::vector<std::string>{"<|im_start|>", "<|im_end|>"}
+                                                    : std::vector<std::string>{})
+                             .model();
+        model.prefix_space = prefix;
+        for (AddedToken& token : model.added) token.takes_right = takes_right;
+        const Tokenizer tokenizer(std::move(model));
+        Ids expected = tokenizer.encode(whole);
+        expected.push_back(tokenizer.end_of_text());
+        CHECK(encoded(tokenizer, "chatml", kText, kTurns).ids == expected);
+      }
+}
