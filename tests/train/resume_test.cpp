@@ -12,6 +12,7 @@
 
 #include "engine/rng.h"
 #include "tests/support/has_mpi.h"
+#include "tests/support/patience.h"
 #include "tests/support/subprocess.h"
 
 using namespace sink;
@@ -126,7 +127,7 @@ TEST_CASE("resume: a signal in the middle of an evaluation ends the run within 5
     evaluating.send(SIGTERM);
     CHECK_MESSAGE(evaluating.wait_for(60) == 128 + SIGTERM, evaluating.err());
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    CHECK_MESSAGE(seconds < 5, "the run left ", seconds, " s after the signal");
+    CHECK_MESSAGE(seconds < test::patience(5), "the run left ", seconds, " s after the signal");
     CHECK(read_bytes(run + "/metrics.jsonl").empty());  // a line comes with its evaluation
 
     Subprocess resumed(folder, command(run, words_of("--resume auto " + (ranks + few))));
@@ -149,7 +150,7 @@ TEST_CASE("resume: a signal in the middle of a long step of one micro-batch ends
   training.send(SIGTERM);
   CHECK_MESSAGE(training.wait_for(120) == 128 + SIGTERM, training.err());
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  CHECK_MESSAGE(seconds < 5, "the run left ", seconds, " s after the signal");
+  CHECK_MESSAGE(seconds < test::patience(5), "the run left ", seconds, " s after the signal");
 }
 
 TEST_CASE("resume: stopped or killed at random moments of a run that evaluates most of the time, it loses no line") {
