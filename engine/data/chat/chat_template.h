@@ -46,7 +46,7 @@ class ChatEncoder {
   ChatTokens encode(std::string_view text, const std::vector<ChatTurn>& turns, EncodeCache& cache) const;
 
   // The parts of a turn, for interactive chats: before the content, the content, its end, and between turns. `place` is
-  // where the part stands in the conversation, and becomes that of the next. Parts are encoded separately, so that an
+  // where the part is in the conversation, and becomes that of the next. Parts are encoded separately, so that an
   // answer has the tokens that a model generates after the markers. Special tokens are recognised in markers only: a
   // content that reads <|endoftext|> is text.
   std::vector<std::int32_t> before(ChatRole role, TextPlace& place, EncodeCache& cache) const;

@@ -15,7 +15,7 @@
 
 namespace sink {
 
-// Where a text stands, which says whether a leading space is put before it: at the beginning, after an added token,
+// Where a text is, which says whether a leading space is put before it: at the beginning, after an added token,
 // after one that also takes the white space that follows, or after other text.
 enum class TextPlace { at_begin, after_token, after_taking_token, inside };
 
