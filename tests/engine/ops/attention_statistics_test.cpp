@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/engine/ops/attention_case.h"
+#include "tests/support/in_turn.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -132,7 +133,6 @@ TEST_CASE("attention statistics: equal sums over the whole attention pattern") {
 #define SINK_ATTENTION_OP(Op) \
   if (test::in_turn()) check(Op{});
 #include "engine/ops/attention/op/attention_ops.def"
-#include "tests/support/in_turn.h"
       }
 }
 
