@@ -50,8 +50,13 @@ nlohmann::ordered_json json_of(const ActivationKurtosis& kurtosis) {
           {"inputs", inputs}};
 }
 
+struct Measured {
+  Batch sequences;
+  std::string data_sha256 = {};  // of the tokens of the data folder; empty for other input
+};
+
 std::string json_of(const CheckpointInterventions& all, const InterventionRequest& request, const Ablation& ablation,
-                    const Checkpoint& checkpoint) {
+                    const Checkpoint& checkpoint, const Measured& input) {
   nlohmann::ordered_json json{{"ablation", ablation.name},
                               {"policies", ablation.policies},
                               {"checkpoint", request.checkpoint},
@@ -64,22 +69,23 @@ std::string json_of(const CheckpointInterventions& all, const InterventionReques
                               {"context", all.measured.context},
                               {"loss", finite_or_word(all.measured.loss)},
                               {"interventions", nlohmann::ordered_json::array()}};
+  if (!input.data_sha256.empty()) json["measured_data_sha256"] = input.data_sha256;
   for (const InterventionResult& result : all.measured.results) json["interventions"].push_back(json_of(result));
   if (all.kurtosis) json["kurtosis"] = json_of(*all.kurtosis);
   return json.dump(1) + "\n";
 }
 
-Batch sequences_of(const InterventionRequest& request, const Checkpoint& checkpoint, const Sizes& sizes) {
+Measured input_of(const InterventionRequest& request, const Checkpoint& checkpoint, const Sizes& sizes) {
   if (request.given.context > 0) require_context(request.given.context, sizes);
   if (request.given.any()) {
     const Batch given = given_tokens(request.given.sequences(checkpoint, sizes), sizes.vocabulary, sizes.prefix);
-    return given.rows(0, std::min(request.sequences, given.sequences()));
+    return {given.rows(0, std::min(request.sequences, given.sequences()))};
   }
   TrainedOn run = trained_on(checkpoint, sizes);
   if (request.given.context > 0) run.context = request.given.context;
   run.eval_sequences = request.sequences;
   auto data = validation_text(checkpoint, run, request.given.data, sizes);
-  return data->validation_batch(0, std::min(request.sequences, data->validation_sequences()));
+  return {data->validation_batch(0, std::min(request.sequences, data->validation_sequences())), data->checksum()};
 }
 
 // (1, T'): the other text of `patch`, tokenised as the text is.
@@ -116,7 +122,8 @@ CheckpointInterventions intervene_on_checkpoint(const InterventionRequest& asked
       load_evaluated(request.checkpoint, ablation, stored_type(request.precision), Device::cpu);
   LanguageModel& model = *evaluated.model;
   const Sizes& sizes = model.sizes();
-  const Batch sequences = sequences_of(request, evaluated.checkpoint, sizes);
+  const Measured input = input_of(request, evaluated.checkpoint, sizes);
+  const Batch& sequences = input.sequences;
   const std::int64_t batch = batch_of(request, sequences.context(), sizes);
   for (Intervention& intervention : request.interventions)
     if (intervention.what == Intervention::What::patch && !intervention.source_BT.defined())
@@ -128,7 +135,7 @@ CheckpointInterventions intervene_on_checkpoint(const InterventionRequest& asked
                                   intervene(model, sequences, request.interventions, batch, request.each_token)};
   if (sequences.sequences() == 1 || request.each_token) all.tokens = texts_of(sequences, evaluated.checkpoint);
   if (request.with_kurtosis) all.kurtosis = activation_kurtosis(model, sequences, batch);
-  all.json = json_of(all, request, ablation, evaluated.checkpoint);
+  all.json = json_of(all, request, ablation, evaluated.checkpoint, input);
   return all;
 }
 

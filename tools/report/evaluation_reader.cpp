@@ -188,6 +188,15 @@ double at_epsilon(const Row& epsilons, const Row& values, double epsilon) {
   return kNaN;
 }
 
+// Whether interventions were measured on the input of the run's evaluation. Older files lack the data's checksum.
+bool is_of_evaluation(const Reader& interventions, const Run& run) {
+  const Evaluation& e = *run.evaluation;
+  const std::string data = interventions.text("measured_data_sha256", "");
+  return interventions.integer("step", run.step) == run.step && interventions.text("input", e.input) == e.input &&
+         interventions.integer("context", run.context) == run.context &&
+         (data.empty() || e.data_sha256.empty() || data == e.data_sha256);
+}
+
 }  // namespace
 
 double Evaluation::get(const std::string& name) const {
@@ -294,7 +303,7 @@ void read_interventions(const std::string& file, Run& run) {
   const Place at{file, "interventions"};
   require(object.is_object() && object.contains("interventions") && object["interventions"].is_array(), at,
           "expected a list: the JSON of `eval_<ablation> interventions`");
-  if (Reader{object, file}.integer("step", run.step) != run.step) return;
+  if (!is_of_evaluation({object, file}, run)) return;
   const json& list = object["interventions"];
   require(list.size() <= kMaxInterventions, at, "too long a list");
   for (const json& one : list) {

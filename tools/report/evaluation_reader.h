@@ -26,7 +26,7 @@ std::optional<LastMeasurement> last_measurement(const Curves& curves);
 void set_onsets(Run& run);
 
 // Adds to the run's evaluation `change_removed_1`, `change_w4a4`, ... (nats) by the names in the file; nothing where
-// the file is of another step than the evaluation. Throws Error (Exit::bad_input).
+// the file is of another step, input, context or data than the evaluation. Throws Error (Exit::bad_input).
 void read_interventions(const std::string& file, Run& run);
 
 }  // namespace sink::report
