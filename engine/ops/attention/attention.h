@@ -78,8 +78,8 @@ struct AttentionGradients {
 // The gradients for the upstream gradient do_BHTD; needs the forward's inputs and outputs.
 //     da_ij = do_i . v_j,  dw_ij = post'(w_ij) da_ij,  D_i = sum_j w_ij dw_ij   (do_i . o_i where post is the identity)
 //     ds_ij = (g'(x_ij) dw_ij - r'(x_ij) z' D_i) / z
-//     dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij q_i,  dv_j = sum_i a_ij do_i,  dbias[d] = sum of its
-//     ds_ij
+//     dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij q_i,  dv_j = sum_i a_ij do_i
+//     dbias_h[d] = sum of ds_ij over the pairs with max(0, i - j) = d
 // m_i gets no gradient: where it is the row maximum, the weights do not depend on it. Where it is a threshold, its
 // gradient is the term of D_i:
 //     D_i = sum_j g'(x_ij) dw_ij,  ds_ij = g'(x_ij) (dw_ij - D_i / S_i)

@@ -33,7 +33,7 @@
 // add its line to attention_ops.def. The reference, the kernels, the tests and the benchmark then include it. A struct
 // has name, g(x) and dg(x). It states the properties that differ from those in attention_op_defaults.h and has the
 // functions that they require. It inherits the properties of its base, so derive only from a base whose properties it
-// shares.
+// shares. The comment line before a struct is its formula, which explain shows.
 //
 // The constants of an operation, and values computed from them, are data members of type Constant, set by a constructor
 // with default arguments.
@@ -100,7 +100,8 @@ struct Softmax : DividedByOwnSum<Exponential> {
   static constexpr const char* name = "Softmax";
 };
 
-// alpha softmax(s). Scored as softmax, because the paper's values can only be those of softmax weights.
+// The proxy is the softmax weight: the values that the paper reports are possible only with that.
+// alpha softmax(s)
 struct ScaledSoftmax : Exponential {
   static constexpr const char* name = "ScaledSoftmax";
   static constexpr Normalizer normalizer = Normalizer::sum;
@@ -316,7 +317,8 @@ struct LinearMaxAbs : Linear {
   }
 };
 
-// max(e^s - 1, 0) / (sum |e^s - 1| + 1e-8), above and below times u = e^-m with m = max(0, row maximum)
+// Numerator and denominator are multiplied by u = e^-m with m = max(0, row maximum), so that e^s cannot overflow.
+// max(e^s - 1, 0) / (sum |e^s - 1| + 1e-8)
 struct Softpick : AttentionOpDefaults {
   static constexpr const char* name = "Softpick";
   static constexpr Shift shift = Shift::row_max;

@@ -1,6 +1,7 @@
-// The inputs and gradients of one head in the reference, by row, and the vector arithmetic of rows.
+// The inputs and gradients of one head in the reference, by row, and what attention_row calls: keys, scores, threshold.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -85,6 +86,20 @@ inline std::vector<double> score_row(const Head& head, std::int64_t i, Row q, co
   if (!head.extra_k.empty()) s.push_back(scale * dot(q, head.extra_k));
   if (!head.extra_logit.empty()) s.push_back(head.extra_logit[0]);
   return s;
+}
+
+// The m with sum_j g(s_j - m) = 1, by bisection to the last bit.
+template <class Op>
+double threshold(const Op& op, const std::vector<double>& s) {
+  double largest = -INFINITY;
+  for (double s_j : s) largest = std::max(largest, s_j);
+  double below = op.threshold_start(largest), above = largest;  // the sum is at least 1, and 0
+  for (double middle; (middle = below + (above - below) / 2) > below && middle < above;) {
+    double sum = 0;
+    for (double s_j : s) sum += AttentionRow(op, middle).g(s_j - middle);
+    (sum >= 1 ? below : above) = middle;
+  }
+  return below;
 }
 
 // The gradients of one head; empty where there is none.

@@ -9,20 +9,6 @@
 
 namespace sink::ref {
 
-// The m with sum_j g(s_j - m) = 1, by bisection to the last bit.
-template <class Op>
-double threshold(const Op& op, const std::vector<double>& s) {
-  double largest = -INFINITY;
-  for (double s_j : s) largest = std::max(largest, s_j);
-  double below = op.threshold_start(largest), above = largest;  // the sum is at least 1, and 0
-  for (double middle; (middle = below + (above - below) / 2) > below && middle < above;) {
-    double sum = 0;
-    for (double s_j : s) sum += AttentionRow(op, middle).g(s_j - middle);
-    (sum >= 1 ? below : above) = middle;
-  }
-  return below;
-}
-
 // Query i of head h in sequence b: computes its output o_i, and m_i and S_i, which the backward pass needs.
 //
 //     a_ij = post(g(s_ij - m_i) / z(S_i, n_i)),   S_i = sum_j r(s_ij - m_i)
