@@ -45,7 +45,7 @@ Tape::Pause::~Pause() { active_tape = paused_; }
 void Tape::backward(const Var& loss, const PreHook& pre_hook) {
   SINK_CHECK(loss.value().size() == 1, "backward", "expected a loss of one element, got " + loss.value().str());
   SINK_CHECK(loss.requires_grad(), "backward",
-             "the loss depends on nothing that wants a gradient, or no Tape is alive");
+             "the loss requires no gradient: none of its inputs requires one, or no Tape is alive");
   loss.gradient().accumulate(Tensor::full(loss.value().shape(), 1, loss.value().dtype(), loss.value().device()));
   backward_from_outputs(pre_hook);
 }

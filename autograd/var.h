@@ -14,7 +14,7 @@ namespace sink {
 class Gradient {
  public:
   Gradient() = default;
-  // Of a value: it has that one's shape, type and device.
+  // The gradient of `value`: it has the same shape, type and device.
   explicit Gradient(const Tensor& value)
       : state_(std::make_shared<State>(State{value.shape(), value.dtype(), value.device(), Tensor(), Tensor()})) {}
 
@@ -51,7 +51,7 @@ class Gradient {
     DType dtype;
     Device device;
     Tensor value;
-    Tensor slice;  // where `value` belongs, if defined
+    Tensor slice;  // the bound buffer (bind_grad_buffer); undefined: none
   };
   std::shared_ptr<State> state_;
 };

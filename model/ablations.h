@@ -1,7 +1,8 @@
-// The only place where an ablation is named: each struct line makes the binaries train_<name> and eval_<name>.
+// All ablations: each struct line makes the programs train_<name> and eval_<name>.
 //
-// Names are the ids of the paper's experiments with _ for - . and / (`build/release/ablations` lists them with the
-// results of the paper). Numeric options (heads, window, prefix, learning rate ...) are flags of the program instead.
+// Ablations of the paper have the id of their experiment in tools/study/paper.json, with _ for - . and /
+// (`build/release/ablations` lists them with the results of the paper). Numeric options (heads, window, prefix,
+// learning rate ...) are flags of the program instead.
 #pragma once
 
 #include "engine/ops/attention/op/attention_op.h"

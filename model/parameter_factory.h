@@ -59,7 +59,7 @@ class ParameterFactory {
   const Sizes& sizes() const { return sizes_; }
   // The longest sequence inside the model.
   std::int64_t positions() const { return sizes_.context + extra_tokens_; }
-  // The type of products, and the type of values that are never rounded to bf16.
+  // The compute dtype, that of matrix products; and the dtype of values that are never rounded to BF16.
   DType compute() const { return compute_; }
   DType real() const { return accumulate_type(compute_); }
   Device device() const { return device_; }

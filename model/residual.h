@@ -15,17 +15,17 @@ class Residual {
   Residual(Var x_BTC, Var f_BTC) : x_BTC_(std::move(x_BTC)), f_BTC_(std::move(f_BTC)) {}
 
   // The stream itself.
-  Var sum() const { return waits() ? add(x_BTC_, f_BTC_) : x_BTC_; }
+  Var sum() const { return is_pending() ? add(x_BTC_, f_BTC_) : x_BTC_; }
   operator Var() const { return sum(); }
 
   // The stream u and its norm y.
   template <class Norm>
   NormedSum normed(const Norm& norm) const {
-    return waits() ? norm.of_sum(x_BTC_, f_BTC_) : NormedSum{x_BTC_, norm(x_BTC_)};
+    return is_pending() ? norm.of_sum(x_BTC_, f_BTC_) : NormedSum{x_BTC_, norm(x_BTC_)};
   }
 
  private:
-  bool waits() const { return f_BTC_.value().defined(); }
+  bool is_pending() const { return f_BTC_.value().defined(); }
 
   Var x_BTC_, f_BTC_;
 };

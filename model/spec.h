@@ -81,7 +81,7 @@ concept PositionPolicy = std::constructible_from<P, ParameterFactory&> &&
   { position.bias() } -> std::same_as<Var>;
 };
 
-// norm(x) returns the precision of products, norm(x, type) another; x is F32 or F64. of_sum returns a + b and its norm.
+// norm(x) returns the compute dtype, norm(x, type) another; x is F32 or F64. of_sum returns a + b and its norm.
 template <class N>
 concept NormPolicy = MadePerBlock<N> && requires(const N& norm, const Var& x, DType type) {
   { norm(x) } -> std::same_as<Var>;

@@ -23,8 +23,9 @@ class Transformer final : public LanguageModel {
       : Transformer(ParameterFactory(checked(sizes), Spec::Extra::kTokens, scheme, seed, compute, device)) {}
 
  private:
-  // tokens (B, T) -> embedding -> blocks -> final norm -> unembed(y, W_U), which returns the logits y W_U^T or their
-  // loss (model/language_model.cpp). With a sink token, the T of x_BTC is one larger until `drop`.
+  // tokens (B, T) -> embedding -> blocks -> final norm -> unembed(y, W_U). `unembed` returns the logits y W_U^T, or
+  // their loss without storing all logits (model/language_model.cpp). With a sink token, the T of x_BTC is one larger
+  // until `drop`.
   Var forward(const Tensor& tokens_BT, const ForwardContext& ctx, const Unembed& unembed) const override {
     Var e_BTC = extra_tokens_.embed(embedding(tokens_BT, token_embedding_), ctx);
     ctx.hooks->embedding(e_BTC);

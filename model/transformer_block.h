@@ -21,17 +21,17 @@ class Sublayer : public Norms {
   Sublayer(ParameterFactory& make, const std::string& prefix, SublayerKind kind, const More&... more)
       : Norms(make, prefix), layer_(make, prefix, more...), kind_(kind), compute_(make.compute()) {}
 
-  // Converts h to the precision of products: norms return it, the residual stream may have another.
+  // Converts h to the compute dtype: norms return it, the residual stream may have another.
   Var operator()(const Var& h_BTC, const ForwardContext& ctx) const {
     Var in_BTC = convert(h_BTC, compute_);
     ctx.hooks->sublayer_input(ctx.layer, kind_, in_BTC);
-    Var f_BTC = applied(in_BTC, ctx);
+    Var f_BTC = call_layer(in_BTC, ctx);
     ctx.hooks->sublayer_output(ctx.layer, kind_, f_BTC);
     return f_BTC;
   }
 
  private:
-  Var applied(const Var& in_BTC, const ForwardContext& ctx) const {
+  Var call_layer(const Var& in_BTC, const ForwardContext& ctx) const {
     if constexpr (requires { layer_(in_BTC, ctx); })
       return layer_(in_BTC, ctx);
     else
@@ -61,15 +61,15 @@ class Block {
     const ForwardContext ctx = model_ctx.in_layer(layer_);
     ctx.hooks->residual_pre(layer_, x);
     if (ctx.gradient_checkpointing)
-      x = recompute(x, [this, ctx](const Var& in_BTC) -> Var { return added(in_BTC, ctx); });
+      x = recompute(x, [this, ctx](const Var& in_BTC) -> Var { return forward(in_BTC, ctx); });
     else
-      x = added(x, ctx);
+      x = forward(x, ctx);
     ctx.hooks->residual_post(layer_, x);
     return x;
   }
 
  private:
-  Residual added(const Residual& x, const ForwardContext& ctx) const {
+  Residual forward(const Residual& x, const ForwardContext& ctx) const {
     return Spec::Placement::block(x, attention_, feed_forward_, ctx);
   }
   static std::string name(std::int64_t layer) { return "blocks." + std::to_string(layer); }
@@ -86,7 +86,7 @@ class FinalNorm {
   explicit FinalNorm(ParameterFactory& make) : compute_(make.compute()) {
     if constexpr (Spec::Placement::kFinalNorm) norm_.emplace(make, "final_norm");
   }
-  // Returns the precision of products.
+  // Returns the compute dtype.
   Var operator()(const Residual& x) const { return norm_ ? x.normed(*norm_).y : convert(x, compute_); }
 
  private:

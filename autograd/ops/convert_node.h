@@ -1,4 +1,4 @@
-// y = x in another real type, between the precision of products and that of the residual stream.
+// y = x in another dtype, between the compute dtype and that of the residual stream.
 #pragma once
 
 #include "autograd/record.h"

@@ -49,16 +49,19 @@ class AttentionLayer {
         attention(op_, inputs, sizes_.scale(), visible_keys(ctx), ctx.documents.starts_BT, ctx.first_position());
     AttentionPointOf<Op> point(ctx.layer, op_, inputs, result, Extra::kExtraKey);
     ctx.hooks->attention(point);
-    Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
-    if constexpr (GatesWithMean<typename Spec::Gate>)
-      o_BTE = gate_(o_BTE, Spec::Heads::join(mean_values(inputs, ctx)), h_BTC);
-    else
-      o_BTE = gate_(o_BTE, h_BTC);
+    Var o_BTE = gated(Spec::Heads::join(extra_.output(result.o_BHTD)), h_BTC, inputs, ctx);
     ctx.hooks->projection_input(ctx.layer, SublayerKind::attention, o_BTE);
     return out_(o_BTE);
   }
 
  private:
+  // The outputs of the heads times the gate of h; NoGate returns them unchanged.
+  Var gated(const Var& o_BTE, const Var& h_BTC, const AttentionInputs& inputs, const ForwardContext& ctx) const {
+    if constexpr (GatesWithMean<typename Spec::Gate>)
+      return gate_(o_BTE, Spec::Heads::join(mean_values(inputs, ctx)), h_BTC);
+    else
+      return gate_(o_BTE, h_BTC);
+  }
   // The range of keys of a query: causal, with the window of this layer and the prefix. With documents, a query sees
   // only its own document and the extra tokens of the model (kTokens), which belong to no document.
   KeyRange visible_keys(const ForwardContext& ctx) const {

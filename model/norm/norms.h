@@ -1,5 +1,5 @@
-// Norm policies over the C elements of a token: norm(x) maps (..., C) of the residual stream to (..., C) in the
-// precision of products or in `type`; of_sum(a, b) returns a + b and its norm, computed in one pass.
+// Norm policies over the C elements of a token: norm(x) maps (..., C) of the residual stream to (..., C) in the compute
+// dtype or in `type`; of_sum(a, b) returns a + b and its norm, computed in one pass.
 #pragma once
 
 #include "autograd/ops/layer_norm_node.h"

@@ -28,6 +28,7 @@ struct PreNorm {
   template <class Attention, class FeedForward>
   static Residual block(const Residual& x, const Attention& attention, const FeedForward& feed_forward,
                         const ForwardContext& ctx) {
+    // (x, norm(x)), then (u, norm(u)) with u = x + attention(norm(x)). The sum of the returned pair stays pending.
     auto [x_BTC, normed_BTC] = x.normed(attention.norm);
     auto [u_BTC, h_BTC] = feed_forward.norm.of_sum(x_BTC, attention(normed_BTC, ctx));
     return {u_BTC, feed_forward(h_BTC, ctx)};
