@@ -164,15 +164,15 @@ void adamw_chapter() {
 // ---- Chapter 7: alpha_k of an attention pattern small enough to add up by hand, raw and proxy.
 
 // Row i holds the weights of query i on the keys 1 ... i.
-using Map = std::vector<std::vector<double>>;
+using Pattern = std::vector<std::vector<double>>;
 
-SinkScores scores_of(const Map& map, bool proxy) {
-  std::int64_t T = static_cast<std::int64_t>(map.size());
-  std::vector<double> column_sums(map.size(), 0);
-  for (const std::vector<double>& row : map) {
-    double mass = 0;
-    for (double a : row) mass += a;
-    for (std::size_t k = 0; k < row.size(); ++k) column_sums[k] += proxy ? row[k] / mass : row[k];
+SinkScores scores_of(const Pattern& pattern, bool proxy) {
+  std::int64_t T = static_cast<std::int64_t>(pattern.size());
+  std::vector<double> column_sums(pattern.size(), 0);
+  for (const std::vector<double>& row : pattern) {
+    double row_sum = 0;
+    for (double a : row) row_sum += a;
+    for (std::size_t k = 0; k < row.size(); ++k) column_sums[k] += proxy ? row[k] / row_sum : row[k];
   }
   AlphaTable table(/*N=*/1, /*L=*/1, /*H=*/1, T, /*K=*/T);
   table.store(0, 0, Tensor::from<double>({1, 1, T}, column_sums), /*extra_tokens=*/0, /*extra_key=*/false, Tensor());
@@ -182,11 +182,11 @@ SinkScores scores_of(const Map& map, bool proxy) {
 void print(const char* what, const SinkScores& scores) {
   std::printf("%-14s alpha_k", what);
   for (double alpha : scores.alpha_k) std::printf(" %.4f", alpha);
-  std::printf("   Sink_1 %3.0f %%\n", scores.sink_k[kStudyEpsilon][0]);
+  std::printf("   Sink_1 %3.0f %%\n", scores.sink_k[kPaperEpsilonIndex][0]);
 }
 
 void sink_chapter() {
-  Map softmax{{1}, {0.6, 0.4}, {0.5, 0.3, 0.2}, {0.7, 0.1, 0.1, 0.1}}, sigmoid = softmax;
+  Pattern softmax{{1}, {0.6, 0.4}, {0.5, 0.3, 0.2}, {0.7, 0.1, 0.1, 0.1}}, sigmoid = softmax;
   for (auto& row : sigmoid)
     for (double& a : row) a /= 100;  // the same shape with almost no weight: possible for sigmoid, not for softmax
   print("softmax", scores_of(softmax, false));
