@@ -37,14 +37,14 @@ void attempt(TrainingRun& run, const Trial& trial) {
     Tape tape;
     tape.backward(model.loss(batch, 1, {.gradient_checkpointing = trial.recompute}));
   }
-  run.optimizer().skip();
+  run.optimizer().zero_grad();
   std::int64_t sequences = std::min({trial.batch, config.eval_sequences, run.data().validation_sequences()});
   evaluate(model, run.data().validation_batch(0, sequences).first(trial.context), sequences, /*with_patterns=*/true);
 }
 
 bool run_fits(TrainingRun& run, const Trial& trial) {
   bool enough = fits([&] { attempt(run, trial); });
-  run.optimizer().skip();
+  run.optimizer().zero_grad();
   return enough;
 }
 
@@ -84,7 +84,7 @@ std::string advice(TrainingRun& run) {
 }  // namespace
 
 void fail_with_what_fits(TrainingRun& run, const OutOfMemory& error) {
-  run.optimizer().skip();
+  run.optimizer().zero_grad();
   throw Error(error.what() + (". " + advice(run)), error.code);
 }
 

@@ -39,10 +39,10 @@ void Optimizer::sum_squared_gradients(Tensor& sum, DistributedStrategy* strategy
 
 void Optimizer::step(const Tensor& step_scalars) {
   update(step_scalars);
-  skip();
+  zero_grad();
 }
 
-void Optimizer::skip() { parameters_.clear_gradients(); }
+void Optimizer::zero_grad() { parameters_.clear_gradients(); }
 
 double Optimizer::weight_decay_of(const Parameter& parameter) const {
   const Segment part = decayed_part(parameter.info(), decay_, sizes_);

@@ -39,7 +39,7 @@ class Optimizer {
   // `step_scalars` (engine/ops/optimizer/update.h) are on the device of the parameters and are not read back.
   void step(const Tensor& step_scalars);
   // Drops the gradients and changes nothing else.
-  void skip();
+  void zero_grad();
 
   // The state that a resumed run needs, in the order of the parameters; zeros before the first step. Only if
   // shards().is_whole().
@@ -55,7 +55,8 @@ class Optimizer {
     Segment segment;
     double weight_decay;
   };
-  // The slices of the arena of one range; `copy` is undefined if there is none.
+  // The slices of the arena of one range; `copy`: the BF16 copy of the weights that products read, undefined without
+  // one.
   struct Slices {
     Tensor gradient, weights, copy;
   };

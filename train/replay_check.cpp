@@ -60,7 +60,7 @@ Result compute(TrainingRun& run, int rank, ForwardHooks& hooks) {
   Var loss = run.model().loss(batch, 1, {.hooks = &hooks, .gradient_checkpointing = run.config().recompute});
   tape.backward(loss);
   Result result{loss.value().to(Device::cpu).item(), hash_gradients(parameters)};
-  run.optimizer().skip();  // drops the gradients
+  run.optimizer().zero_grad();
   return result;
 }
 

@@ -30,8 +30,8 @@ void StepReport::on_step(TrainingRun& run, const StepResult& result, const Evalu
 
 EvalRecord record_of(const Evaluation& e) {
   EvalRecord record{.val_loss = e.loss,
-                    .sink_1 = e.proxy.sink_k[kStudyEpsilon].front(),
-                    .sink_1_raw = e.raw.sink_k[kStudyEpsilon].front(),
+                    .sink_1 = e.proxy.sink_k[kPaperEpsilonIndex].front(),
+                    .sink_1_raw = e.raw.sink_k[kPaperEpsilonIndex].front(),
                     .alpha_1 = e.proxy.alpha_1(),
                     .alpha_1_raw = e.raw.alpha_1(),
                     .alpha_1_max = e.alpha_1_max,
@@ -39,8 +39,8 @@ EvalRecord record_of(const Evaluation& e) {
                     .first_value_norm_ratio = e.first_value_norm_ratio,
                     .massive_ratio = *std::ranges::max_element(e.massive_ratio)};
   if (!e.proxy.star) return record;
-  record.star = {.sink = e.proxy.star->sink[kStudyEpsilon],
-                 .sink_raw = e.raw.star->sink[kStudyEpsilon],
+  record.star = {.sink = e.proxy.star->sink[kPaperEpsilonIndex],
+                 .sink_raw = e.raw.star->sink[kPaperEpsilonIndex],
                  .alpha = e.proxy.star->alpha,
                  .alpha_raw = e.raw.star->alpha};
   if (e.extra == Evaluation::Extra::key) record.star->extra_key_weight = e.extra_key_weight;

@@ -34,7 +34,7 @@
 namespace sink {
 namespace {
 
-// Saves the run in its folder, which the writer has; the other ranks give what they have of it.
+// Saves the run. Only the writer has a folder; the other ranks send it their shards of the state.
 struct CheckpointWriter : TrainingObserver {
   const RunFolder* folder;
   explicit CheckpointWriter(const RunFolder* folder = nullptr) : folder(folder) {}
@@ -53,7 +53,7 @@ struct CheckpointWriter : TrainingObserver {
        Exit::diverged);
 }
 
-// The steps before may all have had a finite loss.
+// The validation loss can be NaN or infinite although every training step had a finite loss.
 bool has_diverged(const Evaluation& last) { return last.targets > 0 && !std::isfinite(last.loss); }
 
 [[noreturn]] void fail_diverged_evaluation(const TrainingRun& run, const std::string& checkpoint) {
@@ -68,7 +68,7 @@ bool has_diverged(const Evaluation& last) { return last.targets > 0 && !std::isf
        Exit::diverged);
 }
 
-// What is measured of the model as it is, with maps, under that name of the run.
+// Evaluates the model, attention patterns included, and writes the result to `path`; `name` is the run's name in it.
 Evaluation write_evaluation(TrainingRun& run, const std::string& name, const RunFolder& folder,
                             const std::string& path) {
   const RunConfig& config = run.config();
@@ -109,7 +109,7 @@ std::string measured_before(TrainingRun& run, const std::string& name, const Run
   return evaluation_line(record);
 }
 
-// Whether anybody still listens does not matter to a run that is done and saved.
+// A closed stdout is no error: the run is done and saved.
 void print_folder(const RunFolder& folder) {
   std::string line = printable(folder.path) + "\n";
   int error = write_all(STDOUT_FILENO, line.data(), line.size());
@@ -127,7 +127,7 @@ TrainingRun made_run(const RunConfig& config, const Ablation& ablation, Communic
   }
 }
 
-// The part of train_in_folder that every rank has.
+// train_in_folder() for a rank that is not the writer and so has no folder.
 int train_on_other_rank(TrainingRun& run) {
   scatter_state(run, {});
   InterruptGuard listening(InterruptGuard::Says::nothing);
@@ -150,7 +150,7 @@ std::string stopped_line(const TrainingRun& run, int signal, const RunFolder& fo
 }
 
 // What communication was, and the tensors that a rank keeps between steps: what train/distributed/rank_plan.h
-// foretells.
+// predicts.
 std::string communication_line(TrainingRun& run) {
   const DistributedStrategy::Traffic traffic = run.strategy().traffic();
   const auto kept = static_cast<double>(allocator_stats(run.model().parameters().device()).bytes_in_use);
@@ -205,7 +205,7 @@ std::string first_line(TrainingRun& run, const std::string& folder) {
          compute_description(config.device, config.precision, config.reference) + "; " + folder;
 }
 
-int train_in_folder(TrainingRun& run, Talk talk) {
+int train_in_folder(TrainingRun& run, Verbosity verbosity) {
   const RunConfig& config = run.config();
   RunFolder folder = open_run_folder(config);
   std::vector<OptimizerState> state;
@@ -220,7 +220,7 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   RunLog log(folder.metrics(), resumed_step > 0 ? resumed_step : -1, run.state().last.has_value());
   note_what_is_reported(run, log);
   InterruptGuard listening;
-  Progress progress(config.steps, config.log_every, talk == Talk::nothing);
+  Progress progress(config.steps, config.log_every, verbosity == Verbosity::silent);
   progress.note(first_line(run, folder.path));
   if (!run.ranks().is_single_process())
     progress.note(std::to_string(run.ranks().size()) + " ranks by " + run.ranks().name() + ", each with " +
@@ -239,19 +239,19 @@ int train_in_folder(TrainingRun& run, Talk talk) {
     return 128 + stopped.signal;
   }
   progress.end_line();
-  if (talk == Talk::progress) print_folder(folder);
+  if (verbosity == Verbosity::progress) print_folder(folder);
   return 0;
 }
 
 }  // namespace
 
-void settle_process(const RunConfig& config) {
+void apply_compute_options(const RunConfig& config) {
   ComputeOptions{
       .precision = config.precision, .threads = config.threads, .reference = config.reference, .device = config.device}
       .apply();
 }
 
-int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
+int train(const RunConfig& config, const Ablation& ablation, Verbosity verbosity) {
   if (config.dry_run && (config.nproc > 1 || launched_process().size > 1)) {
     const int ranks = config.nproc > 1 ? static_cast<int>(config.nproc) : launched_process().size;
     if (launched_process().rank > 0) return 0;
@@ -260,14 +260,14 @@ int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
     return 0;
   }
   std::unique_ptr<Links> links = config.dry_run ? nullptr : begin_mpi(config);
-  settle_process(config);
+  apply_compute_options(config);
   const std::unique_ptr<Communicator> ranks = join_ranks(config, ablation, std::move(links));
   TrainingRun run = made_run(config, ablation, *ranks);
   int code = 0;
   try {
     if (config.dry_run) return print_dry_run(run);
     require_alike_data(*ranks, run.data());
-    code = ranks->is_writer() ? train_in_folder(run, talk) : train_on_other_rank(run);
+    code = ranks->is_writer() ? train_in_folder(run, verbosity) : train_on_other_rank(run);
   } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); } catch (const RankLost& lost) {
     throw RankLost(lost.what() + ("; this rank had finished step " + std::to_string(run.state().step)));
   }
@@ -285,7 +285,7 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
       require_ranks_divide(config, static_cast<int>(config.nproc));
       return run_mpirun(static_cast<int>(config.nproc), {argv, argv + argc});
     }
-    return train(config, ablation, Talk::progress);
+    return train(config, ablation, Verbosity::progress);
   });
 }
 

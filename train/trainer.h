@@ -8,15 +8,15 @@
 namespace sink {
 
 // Whether a run shows its progress on stderr and, at its end, its folder on stdout.
-enum class Talk { progress, nothing };
+enum class Verbosity { progress, silent };
 
-// What a process settles before it trains: that the device is there, threads, and which implementation runs.
-void settle_process(const RunConfig& config);
+// Checks the device; sets the number of threads and the implementation (--reference) of this process.
+void apply_compute_options(const RunConfig& config);
 
 // One run, from its settings to evaluation.json in its run folder (train/run_folder.h), on as many threads and on the
 // device that they ask for: what train_<ablation> and every process of `sweep` does. Returns 0, or 128 + n where signal
 // n stopped it, saved. Throws Error, of which Exit::diverged is a run whose loss was not finite, saved too.
-int train(const RunConfig& config, const Ablation& ablation, Talk talk);
+int train(const RunConfig& config, const Ablation& ablation, Verbosity verbosity);
 
 // The whole program; returns its exit code.
 int train_main(int argc, char** argv, const Ablation& ablation);

@@ -40,8 +40,9 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
     saved_step = state_.step;
   };
   try {
-    if (!strategy_->of_writer(state_.reported)) report(observers);
-    if (state_.skipped_in_a_row >= config_.nan_patience) return Ending::diverged;  // of a resumed run
+    // Of a resumed run: its last step may not be reported yet, or may be the one at which it diverged.
+    if (!strategy_->broadcast(state_.reported)) report(observers);
+    if (state_.skipped_in_a_row >= config_.nan_patience) return Ending::diverged;
     while (state_.step < config_.steps) {
       if (config_.replay_check > 0 && state_.step % config_.replay_check == 0) require_same_replay(*this);
       step();
@@ -59,7 +60,7 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
     }
   } catch (const Stopped& stopped) {
     stop_signal_ = stopped.signal;
-    optimizer_->skip();  // the gradients of an interrupted step
+    optimizer_->zero_grad();  // the gradients of an interrupted step
     save();
     return Ending::stopped;
   }
@@ -91,6 +92,7 @@ StepResult TrainingRun::step() {
 }
 
 void TrainingRun::forward_backward_update() {
+  // Views of two of the step's scalars. They are summed on the device, so that the update need not wait for the host.
   Tensor loss = loss_of(inputs_.scalars), squared_norm = squared_norm_of(inputs_.scalars);
   for (std::size_t n = 0; n < inputs_.micro_batches.size(); ++n) {
     begin_micro_batch(n);
@@ -154,7 +156,7 @@ void TrainingRun::stage_batches(double learning_rate) {
   }
 }
 
-// Everything that processes send of a micro-batch has arrived when add_loss() returns, so they may stop here.
+// A signal may stop the step here: after add_loss() no communication of the micro-batch before is pending.
 void TrainingRun::begin_micro_batch(std::size_t n) {
   if (n > 0) stop_checks_.between_micro_batches(inputs_.long_step, inputs_.scalars);
   strategy_->begin_micro_batch(static_cast<std::int64_t>(n));

@@ -54,8 +54,8 @@ class TrainingObserver {
 
 class TrainingRun {
  public:
-  // Of the data and the model that `config` describes, or of other data, whose vocabulary the model then has. `ranks`
-  // stay the caller's; without them this process is the only one. All ranks call what is marked with (all) together.
+  // Makes the model and the data that `config` describes, or takes other data, whose vocabulary the model then has. The
+  // caller owns `ranks`; by default this process is the only one. (all): a collective call, which all ranks make.
   TrainingRun(const RunConfig& config, const Ablation& ablation, Communicator& ranks = single_process());
   TrainingRun(const RunConfig& config, const Ablation& ablation, std::unique_ptr<DataSource> data,
               Communicator& ranks = single_process());
@@ -63,10 +63,10 @@ class TrainingRun {
   TrainingRun& operator=(const TrainingRun&) = delete;
 
   enum class Ending { complete, diverged, stopped };
-  // Trains up to config.steps: evaluates after the first step, every eval_every and after the last one; has itself
-  // saved every checkpoint_every, at the end, and when a signal asks for it (train/interrupt.h). Ends early after a
-  // signal to stop, to whichever rank, and after nan_patience skipped steps in a row. A step or an evaluation that the
-  // signal interrupts is dropped: a resumed run repeats it from its beginning. (all)
+  // Trains up to config.steps. Evaluates after the first step, every eval_every steps and after the last one. Calls
+  // on_checkpoint every checkpoint_every steps, at the end, and when a signal asks for it (train/interrupt.h). Returns
+  // early after a stop signal to any rank, or after nan_patience skipped steps in a row. A step or an evaluation that
+  // the signal interrupts is dropped; a resumed run repeats it from its beginning. (all)
   Ending train(const std::vector<TrainingObserver*>& observers);
 
   // One step: forward and backward of all micro-batches, clipping and the update, which is skipped where the loss or a
@@ -77,8 +77,8 @@ class TrainingRun {
   // Forward and backward of one micro-batch: adds `loss_scale` times the gradients of its mean loss, and returns
   // `loss_scale` times that loss (one element).
   Tensor add_gradients(const Batch& batch, double loss_scale);
-  // The model on the first eval_sequences validation sequences, `evaluation_batch` at a time, in turns by the ranks;
-  // all get the result, but for maps, which only the writer has. Throws Stopped like step(). (all)
+  // Evaluates the first eval_sequences validation sequences, `evaluation_batch` at a time; the batches are distributed
+  // over the ranks. All ranks get the result, only the writer attention patterns. Throws Stopped like step(). (all)
   Evaluation evaluate(bool with_patterns = false);
   std::int64_t evaluation_batch;  // config.batch by default
   // On a GPU, a step is not recorded as a CUDA graph when the last one took longer, so that a signal can interrupt it.
@@ -99,7 +99,7 @@ class TrainingRun {
   void set_state(const RunState& state) { state_ = state; }
 
  private:
-  // What a step reads of the host. On a device it is at the same address in every step.
+  // The inputs of a step. On a device they keep their addresses, so that a recorded step reads the new values.
   struct Inputs {
     std::vector<Batch> micro_batches;     // of this process
     std::vector<std::int64_t> predicted;  // targets of every micro-batch of the step

@@ -16,7 +16,7 @@ constexpr std::size_t kTokenLines = 4;     // of the text
 constexpr std::size_t kHeadsShown = 7;     // in each of the two lists
 constexpr std::size_t kSinksShown = 3;     // secondary ones
 constexpr std::size_t kLongestToken = 16;  // columns
-constexpr double kEpsilon = kSinkEpsilons[kStudyEpsilon];
+constexpr double kEpsilon = kSinkEpsilons[kPaperEpsilonIndex];
 
 // Characters of UTF-8, which are columns of a terminal.
 std::size_t width_of(const std::string& text) {

@@ -206,7 +206,7 @@ std::vector<SecondarySink> secondary_sinks(const AttentionSummary& summary) {
   for (std::int64_t k = 2; T - k + 1 >= fewest_rows; ++k) {
     SecondarySink sink{.position = k};
     for (const HeadSummary& head : summary.head_LH) {
-      if (!(head.alpha_T[static_cast<std::size_t>(k - 1)] > kSinkEpsilons[kStudyEpsilon])) continue;
+      if (!(head.alpha_T[static_cast<std::size_t>(k - 1)] > kSinkEpsilons[kPaperEpsilonIndex])) continue;
       if (sink.heads++ == 0) sink.first_layer = head.layer;
       if (sink.layers == 0 || sink.last_layer != head.layer) ++sink.layers;
       sink.last_layer = head.layer;

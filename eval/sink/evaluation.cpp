@@ -123,13 +123,14 @@ std::optional<FixedToken> moved_fixed_token(const DataConfig& data) {
 
 Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_patterns,
                     const EvaluationRanks& ranks, const std::optional<FixedToken>& fixed) {
-  const std::int64_t N = sequences.sequences();
+  const std::int64_t N = sequences.sequences(), batches = (N + batch - 1) / batch;
+  const auto measure = [&](std::int64_t b) {
+    return sums_of_batch(model, sequences.rows(b * batch, std::min(N, (b + 1) * batch)));
+  };
   EvaluationHooks hooks(model.sizes(), model.extra_tokens(), N, sequences.context());
   double loss_sum = 0;
   std::int64_t first = 0;
-  for (std::vector<double>& sums : measure_on_ranks((N + batch - 1) / batch, ranks, [&](std::int64_t b) {
-         return sums_of_batch(model, sequences.rows(b * batch, std::min(N, (b + 1) * batch)));
-       })) {
+  for (std::vector<double>& sums : measure_on_ranks(batches, ranks, measure)) {
     loss_sum += sums.back();
     sums.pop_back();
     hooks.merge(first, sums);

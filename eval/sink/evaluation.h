@@ -1,7 +1,8 @@
 // Measurements of a model on a set of sequences: its attention sinks, and the quantities that explain them.
 //
-// Positions are those inside the model: 0 ... T-1, or 0 ... T with a sink token, which comes first. "The first
-// position" is position 0.
+// Positions are those inside the model: 0 ... T-1, or 0 ... T with a sink token, which comes first. Formulas count from
+// 1, as in the paper: |v_1| and |h_1| are those of position 0, which is the sink token if there is one. alpha_k, Sink_k
+// and loss_by_position count only real tokens.
 #pragma once
 
 #include <functional>

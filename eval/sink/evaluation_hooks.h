@@ -21,9 +21,10 @@ class EvaluationHooks : public HiddenStateHooks {
   // The loss of every target of the batch.
   void add_losses(const Tensor& loss_BT);
 
-  // All sums so far; and the sums() of other hooks, over sequences `sequence` and on, added to these. Merged in the
-  // order of sequences, they give the same bits on any number of ranks.
+  // All sums so far.
   std::vector<double> sums() const;
+  // Adds the sums() of other hooks, whose first sequence is `sequence`. Merged in the order of sequences, the result
+  // has the same bits on any number of ranks.
   void merge(std::int64_t sequence, const std::vector<double>& sums);
 
   // Everything but the loss and the patterns; called after all sequences.

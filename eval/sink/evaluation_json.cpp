@@ -52,7 +52,7 @@ void add_scores(Json& json, const SinkScores& scores, const std::string& suffix)
   json["sink_1" + suffix] = rounded(sink_1);
   json["alpha_1" + suffix] = rounded(scores.alpha_1());
   json["alpha_k" + suffix] = rounded(scores.alpha_k);
-  json["sink_k" + suffix] = rounded(scores.sink_k[kStudyEpsilon]);
+  json["sink_k" + suffix] = rounded(scores.sink_k[kPaperEpsilonIndex]);
   json["sink_k_epsilon" + suffix] = rounded(scores.sink_k);
   json["alpha_1_layer_head" + suffix] = rounded(scores.alpha_1_layer_head);
   json["alpha_layer_head_k" + suffix] = rounded(scores.alpha_layer_head_k);

@@ -69,7 +69,7 @@ std::string evaluation_table(const Evaluation& e, const std::string& input) {
   table += str_format("row sum %.4f, ", e.row_sum);
   if (e.extra == Evaluation::Extra::key) table += str_format("on the extra key %.4f, ", e.extra_key_weight);
   table += str_format("entropy %.3f nats, |v_1| / mean |v_t| %.3f\n", e.entropy, e.first_value_norm_ratio);
-  table += str_format("of what values give, by length, the first one's share %.4f; ", e.value_share) + kurtosis_line(e);
+  table += str_format("value share of the first key %.4f; ", e.value_share) + kurtosis_line(e);
   table += str_format("|h_1| / mean |h_t| of the embedding %.2f; means over heads, but alpha_1 (proxy):\n",
                       e.massive_ratio.front());
   table += "layer  alpha_1 head row sum entropy   h_1/h |    q.k_1  |q||k|    cos |  q.other  |q||k|    cos\n";
@@ -92,8 +92,8 @@ std::string inputs_table(const std::vector<std::pair<std::string, Evaluation>>& 
                  " %5lld %4lld %7.3f |         %6.2f %6.2f %6.2f %7.2f | %6.2f %7.4f | %7.4f %9.3f "
                  "%9.2f ",
                  e.sequences, e.context, e.loss, s.sink_k[0][0], s.sink_k[1][0], s.sink_k[2][0],
-                 e.raw.sink_k[kStudyEpsilon][0], s.alpha_k.size() > 1 ? s.sink_k[kStudyEpsilon][1] : 0.0, s.alpha_1(),
-                 e.value_share, e.first_value_norm_ratio, *largest) +
+                 e.raw.sink_k[kPaperEpsilonIndex][0], s.alpha_k.size() > 1 ? s.sink_k[kPaperEpsilonIndex][1] : 0.0,
+                 s.alpha_1(), e.value_share, e.first_value_norm_ratio, *largest) +
              place_of(largest - e.massive_ratio.begin()) + "\n";
   }
   return table + "Sinks and alpha_1 are of proxy weights, but for raw>0.3.\n";

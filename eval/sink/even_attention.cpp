@@ -39,12 +39,12 @@ Sums sums_of_block(const VisibleKeys& keys, std::int64_t column, std::int64_t wi
 
 Sums sums_of(const VisibleKeys& keys, std::int64_t column) {
   const std::int64_t global = keys.global_every > 0 ? keys.layers / keys.global_every : 0;
-  const Sums here = sums_of_block(keys, column, keys.window);
-  if (keys.window == 0 || global == 0) return here;
-  const Sums there = sums_of_block(keys, column, 0);
+  const Sums windowed = sums_of_block(keys, column, keys.window);
+  if (keys.window == 0 || global == 0) return windowed;
+  const Sums full = sums_of_block(keys, column, 0);
   const double share = static_cast<double>(global) / static_cast<double>(keys.layers);
-  return {here.on_column + share * (there.on_column - here.on_column),
-          here.on_extra_key + share * (there.on_extra_key - here.on_extra_key)};
+  return {windowed.on_column + share * (full.on_column - windowed.on_column),
+          windowed.on_extra_key + share * (full.on_extra_key - windowed.on_extra_key)};
 }
 
 }  // namespace

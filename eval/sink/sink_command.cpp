@@ -27,7 +27,7 @@
 namespace sink {
 namespace {
 
-constexpr std::int64_t kStudyContext = 64;  // tokens of a sequence in the measurements of the paper
+constexpr std::int64_t kPaperContext = 64;  // tokens of a sequence in the measurements of the paper
 
 const OutputKind kEvaluationFile =
     kind_by_text("an evaluation of eval_<ablation> sink", "{", {"\"schema\"", "\"policies\""});
@@ -239,7 +239,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   for (std::int64_t length : options.lengths) require_context(length, sizes, "--length");
   if (run.context == 0 && !options.lengths.empty())
     run.context = *std::max_element(options.lengths.begin(), options.lengths.end());
-  if (run.context == 0) run.context = std::min(std::max(kStudyContext, sizes.prefix + 1), sizes.context);
+  if (run.context == 0) run.context = std::min(std::max(kPaperContext, sizes.prefix + 1), sizes.context);
   require_context(run.context, sizes);
   run.eval_sequences = options.sequences;
   std::unique_ptr<DataSource> data;

@@ -8,9 +8,9 @@
 //
 // In packed sequences with a document mask, alpha_k is divided by the rows from k to the end of the document of key k.
 //
-// Real tokens are k = 1 ... T. What the model puts before them is scored as `*`, like the code of the paper does on
-// maps of (T+1) x (T+1): an extra key has a row with weight 1 on itself, so alpha_* = (1 + sum_i a_i*) / (T + 1);
-// alpha_* of a sink token is (sum of its column over the T + 1 rows) / (T + 1).
+// Real tokens are k = 1 ... T. An extra key or sink token is scored as `*`, as in the paper's code, whose patterns are
+// (T+1) x (T+1): an extra key has a row with weight 1 on itself, so alpha_* = (1 + sum_i a_i*) / (T + 1); alpha_* of a
+// sink token is (sum of its column over the T + 1 rows) / (T + 1).
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@
 namespace sink {
 
 inline constexpr std::array<double, 3> kSinkEpsilons{0.2, 0.3, 0.4};
-inline constexpr std::size_t kStudyEpsilon = 1;     // index of 0.3, the threshold that the paper reports
-inline constexpr std::int64_t kSinkPositions = 10;  // k = 1 ... 10
+inline constexpr std::size_t kPaperEpsilonIndex = 1;  // kSinkEpsilons[1] is 0.3, the threshold that the paper reports
+inline constexpr std::int64_t kSinkPositions = 10;    // k = 1 ... 10
 
 // [row][column]: layers and heads, or layers and positions.
 using ValueTable = std::vector<std::vector<double>>;

@@ -88,7 +88,7 @@ TEST_CASE("sink score: uniform causal attention has alpha_k = (H_T - H_{k-1}) / 
   for (std::int64_t k = 1; k <= 10; ++k) {
     double expected = (harmonic(64) - harmonic(k - 1)) / static_cast<double>(64 - k + 1);
     CHECK(scores.alpha_k[static_cast<std::size_t>(k - 1)] == doctest::Approx(expected).epsilon(1e-12));
-    CHECK(scores.sink_k[kStudyEpsilon][static_cast<std::size_t>(k - 1)] == 0);
+    CHECK(scores.sink_k[kPaperEpsilonIndex][static_cast<std::size_t>(k - 1)] == 0);
   }
   CHECK_FALSE(scores.star.has_value());
 }
@@ -97,7 +97,7 @@ TEST_CASE("sink score: every token attending to itself has alpha_k = 1 / (T - k 
   SinkScores scores = scores_of({kIdentity}, 10);
   for (std::size_t k = 1; k <= 10; ++k) {
     CHECK(scores.alpha_k[k - 1] == doctest::Approx(1 / static_cast<double>(10 - k + 1)));
-    CHECK(scores.sink_k[kStudyEpsilon][k - 1] == (k >= 8 ? 100 : 0));
+    CHECK(scores.sink_k[kPaperEpsilonIndex][k - 1] == (k >= 8 ? 100 : 0));
   }
 }
 
@@ -159,7 +159,7 @@ TEST_CASE("sink score: with documents a key's attention is divided by the rows o
   table.store(0, 0, sums, 0, false, Tensor(), {starts, {}});
   SinkScores scores = table.scores();
   CHECK(scores.alpha_k == std::vector<double>{1, 0, 0.5, 0});
-  CHECK(scores.sink_k[kStudyEpsilon] == std::vector<double>{100, 0, 50, 0});
+  CHECK(scores.sink_k[kPaperEpsilonIndex] == std::vector<double>{100, 0, 50, 0});
   table.store(0, 0, sums, 0, false, Tensor());  // without a mask all rows could see it
   CHECK(table.scores().alpha_k[0] == doctest::Approx((2.0 / 6 + 1) / 2));
 }
@@ -190,5 +190,5 @@ TEST_CASE("sink score: means are those of terms added in the order of sequences,
   CHECK(scores.alpha_1_layer_head[2][1] == alpha_head[0]);
   REQUIRE(scores.star);
   CHECK(scores.star->alpha == star);
-  CHECK(scores.star->sink[kStudyEpsilon] == star_sink);
+  CHECK(scores.star->sink[kPaperEpsilonIndex] == star_sink);
 }

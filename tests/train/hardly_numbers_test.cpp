@@ -151,7 +151,7 @@ void check_case(const Case& test, const Ablation& ablation, const RunConfig& con
 // `file`: where runs are saved; empty: they are not, as it does not depend on the backend.
 void check_every_ablation(const char* precision, bool reference, const char* device, const std::string& file = "",
                           const std::vector<Case>& some = cases()) {
-  settle_process(tiny_config(precision, reference, device, 1e-3));
+  apply_compute_options(tiny_config(precision, reference, device, 1e-3));
   for (const Ablation& ablation : all_ablations()) {
     for (const Case& test : some) {
       if (!test::in_turn()) continue;
@@ -160,7 +160,7 @@ void check_every_ablation(const char* precision, bool reference, const char* dev
       check_case(test, ablation, tiny_config(precision, reference, device, test.learning_rate), file);
     }
   }
-  settle_process(RunConfig());
+  apply_compute_options(RunConfig());
 }
 
 }  // namespace

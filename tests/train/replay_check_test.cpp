@@ -108,7 +108,7 @@ TEST_CASE("replay check: sound runs have no difference, and are not changed by i
     CAPTURE(device);
     RunConfig config = tiny_config(precision, reference, device), checked = config;
     checked.replay_check = 1;
-    settle_process(config);
+    apply_compute_options(config);
     TrainingRun plain(config, ablation_named("baseline")), run(checked, ablation_named("baseline"));
     CHECK_FALSE(replay_difference(run).has_value());
     CHECK(plain.train({}) == TrainingRun::Ending::complete);
@@ -117,7 +117,7 @@ TEST_CASE("replay check: sound runs have no difference, and are not changed by i
                  b = run.model().parameters().masters().to(Device::cpu);
     CHECK(std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
   }
-  settle_process(RunConfig());
+  apply_compute_options(RunConfig());
 }
 
 TEST_CASE("replay check: a run whose data changes stops before the step, with the reason") {

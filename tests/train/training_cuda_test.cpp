@@ -65,7 +65,7 @@ TEST_CASE("training on the device: gradients and losses of every ablation are th
       const Parameter &expected = *host.model().parameters()[n], &found = *device.model().parameters()[n];
       check_close(expected.name(), found.var().grad().to(Device::cpu), expected.var().grad(), 1e-5, 1e-9);
     }
-    for (TrainingRun* run : {&host, &device}) run->optimizer().skip();
+    for (TrainingRun* run : {&host, &device}) run->optimizer().zero_grad();
     for (int step = 1; step <= 10; ++step) {
       double error = error_of(device.step().loss, host.step().loss);
       CHECK_MESSAGE(error <= (step <= 5 ? 1e-4 : 1e-3), "step ", step, " is off by ", error);
@@ -220,7 +220,7 @@ TEST_CASE(
     const Tensor before = run.model().parameters().masters().to(Device::cpu).clone();
     std::raise(SIGTERM);
     CHECK_THROWS_AS(run.step(), Stopped);  // before its second micro-batch
-    run.optimizer().skip();
+    run.optimizer().zero_grad();
     CHECK(run.state().step == 2);
     CHECK(bits_of(run.model().parameters().masters()) == bits_of(before));
   }

@@ -107,11 +107,11 @@ TEST_CASE("training run: the gradients of micro-batches are those of one batch")
   Tensor expected = run.model().parameters().gradients().clone();
   double norm = 0;
   for (std::int64_t i = 0; i < expected.size(); ++i) norm += expected.item(i) * expected.item(i);
-  run.optimizer().skip();
+  run.optimizer().zero_grad();
 
   double sum = run.add_gradients(first, 0.5).item() + run.add_gradients(second, 0.5).item();
   check_close("gradients", run.model().parameters().gradients(), expected, 1e-12);
-  run.optimizer().skip();
+  run.optimizer().zero_grad();
   StepResult result = run.step();
   CHECK(sum == doctest::Approx(loss).epsilon(1e-12));
   CHECK(result.loss == doctest::Approx(loss).epsilon(1e-12));
@@ -148,7 +148,7 @@ TEST_CASE("training run: step n has the learning rate of step n, and plain SGD m
       expected.data<double>()[i] -= rates[n] * parameters.gradients().item(i);
       change = std::max(change, std::abs(rates[n] * parameters.gradients().item(i)));
     }
-    run.optimizer().skip();
+    run.optimizer().zero_grad();
     const StepResult result = run.step();
     CHECK(result.step == static_cast<std::int64_t>(n) + 1);
     CHECK(result.learning_rate == doctest::Approx(rates[n]).epsilon(1e-12));
@@ -199,7 +199,7 @@ TEST_CASE("training run: the loss is the mean over the targets of a step, howeve
     loss += part * run.add_gradients(batches[n], 1).item();
     for (std::size_t i = 0; i < gradient.size(); ++i)
       gradient[i] += part * run.model().parameters().gradients().item(static_cast<std::int64_t>(i));
-    run.optimizer().skip();
+    run.optimizer().zero_grad();
   }
   double norm = 0;
   for (double g : gradient) norm += g * g;

@@ -36,7 +36,7 @@ Identity identity_of(const Run& run);
 // of their own seed, whose path has the seed: those may differ. Unknown parameters are equal to any.
 bool same_start(const Identity& a, const Identity& b);
 
-// Whether the last measurement is of the model as it was trained, on validation sequences of its own text. It may have
+// Whether the last measurement is of the model as it was trained, on validation sequences of its data. It may have
 // more or fewer sequences, of another length, and another precision.
 bool measures_own_text(const Run& run);
 

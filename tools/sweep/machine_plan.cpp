@@ -36,7 +36,7 @@ std::shared_ptr<double[]> shared_values(std::size_t count) {
 
 // The median of as many measurements as fit into kMeasuringSeconds. Runs in its own process.
 double measure(const TimedRun& timed) {
-  settle_process(timed.config);
+  apply_compute_options(timed.config);
   TrainingRun run(timed.config, timed.ablation);
   std::vector<double> seconds;
   const auto start = std::chrono::steady_clock::now();

@@ -209,7 +209,7 @@ class StudyJobs {
 
 int train_as_rank(const RunConfig& config, const Ablation& ablation) {
   try {
-    return train(config, ablation, Talk::nothing);
+    return train(config, ablation, Verbosity::silent);
   } catch (const Error& error) {
     if (!is_failure_of_run(error.code)) throw;
     if (launched_process().rank == 0) store_failure(config, error.what());

@@ -123,7 +123,7 @@ class DataParallel : public DistributedStrategy, private ForwardHooks {
     return std::ranges::any_of(ranks_.exchange(own ? "1" : ""), [](const std::string& one) { return !one.empty(); });
   }
 
-  bool of_writer(bool own) override { return !ranks_.exchange(own ? "1" : "").front().empty(); }
+  bool broadcast(bool own) override { return !ranks_.exchange(own ? "1" : "").front().empty(); }
 
   Traffic traffic() const override { return traffic_; }
 

@@ -56,9 +56,10 @@ class DistributedStrategy {
 
   // The flags of all processes together. Where signals differ, that of the first process counts.
   virtual ControlFlags agree(const ControlFlags& own) { return own; }
-  // Whether it is true of any process, or of the first one.
+  // Whether `own` is true on any process.
   virtual bool any(bool own) { return own; }
-  virtual bool of_writer(bool own) { return own; }
+  // `own` of the first process.
+  virtual bool broadcast(bool own) { return own; }
 
   // Of the communication in all steps of this process.
   struct Traffic {

@@ -69,7 +69,7 @@ BatchTrainer::Step BatchTrainer::step(const Batch& batch) {
     loss_sum.copy_from(loss.value());
     optimizer_->sum_squared_gradients(squared_norm);
   } catch (...) {
-    optimizer_->skip();
+    optimizer_->zero_grad();
     throw;
   }
   optimizer_->step(scalars);

@@ -52,15 +52,15 @@ SinkTables sink_tables(LanguageModel& model, const Tensor& tokens_NT) {
   SinkTables tables{.alpha_LHK = tensor_of(e.proxy.alpha_layer_head_k),
                     .alpha_raw_LHK = tensor_of(e.raw.alpha_layer_head_k),
                     .row_sum_LH = tensor_of(e.row_sum_layer_head),
-                    .sink_k = e.proxy.sink_k[kStudyEpsilon],
-                    .sink_k_raw = e.raw.sink_k[kStudyEpsilon],
+                    .sink_k = e.proxy.sink_k[kPaperEpsilonIndex],
+                    .sink_k_raw = e.raw.sink_k[kPaperEpsilonIndex],
                     .even_alpha_1 = even.alpha_1,
                     .even_alpha_star = even.alpha_star};
   if (e.proxy.star && e.raw.star) {
     tables.alpha_star_LH = tensor_of(e.proxy.star->alpha_layer_head);
     tables.alpha_star_raw_LH = tensor_of(e.raw.star->alpha_layer_head);
-    tables.sink_star = e.proxy.star->sink[kStudyEpsilon];
-    tables.sink_star_raw = e.raw.star->sink[kStudyEpsilon];
+    tables.sink_star = e.proxy.star->sink[kPaperEpsilonIndex];
+    tables.sink_star_raw = e.raw.star->sink[kPaperEpsilonIndex];
   }
   return tables;
 }
