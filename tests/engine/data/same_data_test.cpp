@@ -109,6 +109,9 @@ TEST_CASE("data: another text under the same path is refused, with both checksum
     CHECK(measured("m.json")["data"] == chosen);
     CHECK(measured("m.json")["measured_data_sha256"] == checksum);
     CHECK(measured("m.json")["data_sha256"] == theirs);
+    REQUIRE(world.run("eval_pos_learnable interventions run/checkpoint.h5 > m.json --data " + std::string(chosen)) ==
+            0);
+    CHECK(measured("m.json")["measured_data_sha256"] == checksum);
   }
   REQUIRE(world.run("eval_pos_learnable sink run/checkpoint.h5 > m.json --input random") == 0);
   CHECK_FALSE(measured("m.json").contains("measured_data_sha256"));

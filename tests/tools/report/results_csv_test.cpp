@@ -82,6 +82,29 @@ TEST_CASE("results.csv: the steps at which a sink and a massive activation begin
   CHECK(std::isnan(read[2].evaluation->get("onset_sink_1")));
 }
 
+TEST_CASE("run folder: interventions of another step, input, context or data are not the run's") {
+  const TemporaryFolder place;
+  const auto has_them = [&](const char* written) {
+    write_bytes(place / "interventions.json",
+                std::string(R"({"interventions": [{"name": "removed 1", "change": 0.5}], )") + written + "}");
+    return report::read_run_folder(place / "").evaluation->scalar.contains("change_removed_1");
+  };
+  const auto evaluate = [&](const std::string& data) {
+    write_bytes(place / "config.toml", "task = \"text\"\nsteps = 20\n");
+    write_bytes(place / "evaluation.json",
+                R"({"schema": 1, "step": 20, "input": "text", "context": 64, "alpha_1": 0.5)" + data + "}");
+  };
+  evaluate(R"(, "measured_data_sha256": "01ff")");
+  CHECK(has_them(R"("step": 20, "input": "text", "context": 64, "measured_data_sha256": "01ff")"));
+  CHECK(has_them(R"("step": 20, "input": "text", "context": 64)"));  // of an older program
+  CHECK_FALSE(has_them(R"("step": 19, "input": "text", "context": 64, "measured_data_sha256": "01ff")"));
+  CHECK_FALSE(has_them(R"("step": 20, "input": "The", "context": 64)"));
+  CHECK_FALSE(has_them(R"("step": 20, "input": "text", "context": 32, "measured_data_sha256": "01ff")"));
+  CHECK_FALSE(has_them(R"("step": 20, "input": "text", "context": 64, "measured_data_sha256": "02ff")"));
+  evaluate("");
+  CHECK(has_them(R"("step": 20, "input": "text", "context": 64, "measured_data_sha256": "02ff")"));
+}
+
 TEST_CASE("results.csv read back: every number and setting that was written, to the digit") {
   const TemporaryFolder place;
   for (const char* folder : {"a", "open", "nothing"}) std::filesystem::create_directories(place / folder);
