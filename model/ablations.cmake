@@ -47,7 +47,8 @@ function(sink_ablations_in header names)
   set(${names} ${found} PARENT_SCOPE)
 endfunction()
 
-# The objects of one ablation out of `header` and, where asked for, its programs.
+# The objects of one ablation out of `header` and, where asked for, its programs. Ablations without programs are compiled
+# eight at a time where SINK_JOIN_SOURCES asks for it.
 function(sink_ablation ablation header programs)
   set(its_attention "")
   set(its_operation "AttentionPolicy<ablations::${ablation}::Attention>::Op")
@@ -64,14 +65,22 @@ SINK_ATTENTION_TRACE_TEMPLATE(, ${its_operation})
 }
 ")
   endif()
+  set(its_program "// Of the binaries that hold this one only.
+[[gnu::weak]] Ablation ablation_of_program() { return ablation_${ablation}(); }
+")
+  if(SINK_JOIN_SOURCES AND NOT programs AND NOT SINK_ATTENTION_WHERE_USED)
+    set(its_program "")
+  endif()
   file(CONFIGURE OUTPUT ${generated}/ablation_${ablation}.cpp @ONLY CONTENT
 "#include \"model/ablation_of.h\"@header@
 @its_attention@namespace sink {
 Ablation ablation_@ablation@() { return ablation_of<ablations::@ablation@>(\"@ablation@\"); }
-// Of the binaries that hold this one only.
-[[gnu::weak]] Ablation ablation_of_program() { return ablation_@ablation@(); }
-}
+@its_program@}
 ")
+  if(NOT its_program)
+    set(joined ${joined} ${generated}/ablation_${ablation}.cpp PARENT_SCOPE)
+    return()
+  endif()
   add_library(ablation_${ablation} OBJECT ${generated}/ablation_${ablation}.cpp)
   target_compile_options(ablation_${ablation} PRIVATE $<$<CONFIG:Release>:-O1>)  # calls operations, has no loop of its own
   target_link_libraries(ablation_${ablation} PUBLIC sink_model)
@@ -104,6 +113,7 @@ endfunction()
 
 sink_ablations_in("${PROJECT_SOURCE_DIR}/model/ablations.h" every_name)
 set(names "")
+set(joined "")
 set(left_out 0)
 foreach(ablation ${every_name})
   if(NOT SINK_ABLATION_SET STREQUAL "all" AND NOT ablation IN_LIST SINK_ABLATION_SET)
@@ -163,8 +173,16 @@ endif()
 set(declarations "")
 set(list "")
 set(objects "")
+if(joined)
+  add_library(ablations_joined OBJECT ${joined})
+  set_target_properties(ablations_joined PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  target_link_libraries(ablations_joined PUBLIC sink_model)
+  list(APPEND objects $<TARGET_OBJECTS:ablations_joined>)
+endif()
 foreach(ablation ${names})
-  list(APPEND objects $<TARGET_OBJECTS:ablation_${ablation}>)
+  if(TARGET ablation_${ablation})
+    list(APPEND objects $<TARGET_OBJECTS:ablation_${ablation}>)
+  endif()
   string(APPEND declarations "Ablation ablation_${ablation}();\n")
   string(APPEND list "      ablation_${ablation}(),\n")
 endforeach()
