@@ -35,7 +35,9 @@ void check_scored(const ScoredVocabulary& vocabulary, const std::string& path) {
       refuse(name + " has " + std::to_string(token.size()) + " bytes, at most " + std::to_string(kLongestScored) +
              " are read");
     if (std::isnan(vocabulary.scores[id])) refuse(name + " has no number as its score");
-    if (vocabulary.kinds[id] == TokenKind::byte && !byte_of_token(token))
+    // Other programs look for a byte by its name in capitals.
+    const bool lower_case = std::ranges::any_of(token, [](char c) { return c >= 'a' && c <= 'f'; });
+    if (vocabulary.kinds[id] == TokenKind::byte && (lower_case || !byte_of_token(token)))
       refuse(name + " is of the type byte, but not <0x00> to <0xFF>: " + printable(token.substr(0, kShownOfToken)));
     if (vocabulary.kinds[id] == TokenKind::unused) continue;
     if (token.empty()) refuse(name + " is empty");

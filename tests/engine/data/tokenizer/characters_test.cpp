@@ -271,6 +271,8 @@ TEST_CASE("tokens of characters: a hostile vocabulary with scores is refused") {
   CHECK(contains(refusal([](auto& v) { v.scores[300] = std::nanf(""); }), "token 300 has no number"));
   CHECK(contains(refusal([](auto& v) { v.token_types[300] = 7; }), "token 300 is of the unknown type 7"));
   CHECK(contains(refusal([](auto& v) { v.token_types[300] = 6; }), "token 300 is of the type byte"));
+  CHECK(contains(refusal([](auto& v) { *std::ranges::find(v.tokens, "<0x3C>") = "<0x3c>"; }),
+                 "but not <0x00> to <0xFF>: <0x3c>"));
   CHECK(
       contains(refusal([](auto& v) { v.tokens[300] = "<0x41>"; }), "token 300 is <0x41>, which is the name of a byte"));
   CHECK(contains(refusal([](auto& v) { v.tokens[300] = "\xff"; }), "token 300 is not UTF-8"));
