@@ -77,6 +77,7 @@ void tokenizers_of_characters() {
   put("scored_vocabulary", "gguf_bytes",
       std::string("\1") + "\x01\x02" + "\1t\n\1h\n\1th\n\1e\n\1\u0120\n\1the\n\3<s>\n\4e\u0301\nmt h\nmth e\n");
   put("scored_vocabulary", "unknown_named_like_a_byte", std::string("\1\x0a\1") + "\1e\n\2<0x3C>\n\6<0x35>\n");
+  put("scored_vocabulary", "byte_in_lower_case", std::string("\1\x0a\1") + "\6<0x3c>\n\6<0x35>\n");
   BpeModel model = read_llama2c_vocabulary(bin, "bin");
   put("tokenizer_json", "characters", to_tokenizer_json(model));
   model.prepends = model.replaces_spaces = false;
