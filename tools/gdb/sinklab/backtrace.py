@@ -1,4 +1,6 @@
 """The frame filter: `bt` hides frames of libraries and glue code, `bt -no-filters` shows all."""
+import re
+
 import gdb
 import gdb.FrameDecorator
 
@@ -9,7 +11,7 @@ from .values import plain, type_name
 HIDDEN = ("std::", "boost::", "_ZSt", "_ZZ", "__", "start_thread", "clone", "sink::Selected", "sink::parallel_for",
              "sink::parallel_chunks", "sink::RecordedNode", "sink::run_program", "sink::run_body", "sink::StepRecording")
 # Private helpers of the model's classes, hidden: their callers are shown.
-STEPS = ("::applied", "::added", "::checked_forward")
+STEP = re.compile(r"::call_layer$|::checked_forward$|::Block<.*>::forward$")
 
 
 class Argument:
@@ -56,7 +58,7 @@ class MeaningfulFrames:
             name = frame.inferior_frame().name() or ""
             closure = "{lambda" in name or "<lambda" in name or name.startswith("operator()")
             short = shortened(name)
-            if not closure and not name.startswith(HIDDEN) and not short.startswith(HIDDEN) and not short.endswith(STEPS):
+            if not closure and not name.startswith(HIDDEN) and not short.startswith(HIDDEN) and not STEP.search(short):
                 yield PlainFrame(frame)
 
 
