@@ -190,6 +190,7 @@ void save_run(const std::string& path, TrainingRun& run) {
   Checkpoint checkpoint = parameters_of(run);
   for (const OptimizerState& state : states)
     checkpoint.tensors.emplace_back(kOptimizerFolder + state.name, state.values);
+  run.ranks().wait();  // throws if a collective was aborted while the host copied its values
   save_checkpoint(path, checkpoint);
 }
 

@@ -166,6 +166,7 @@ StepResult TrainingRun::finish_step(double learning_rate, std::chrono::steady_cl
   if (model_->parameters().device() != Device::cpu && state_.step + 1 < config_.steps)
     next_ = load_batches(state_.step + 1);                 // while the device computes
   const Tensor scalars = inputs_.scalars.to(Device::cpu);  // waits for the device
+  ranks_.wait();  // throws if a collective was aborted: values of this step are not reported
   const StepScalars& values = host_step_scalars(scalars);
   StepResult result{.step = state_.step + 1,
                     .loss = targets() > 0 ? values.loss : std::numeric_limits<double>::quiet_NaN(),

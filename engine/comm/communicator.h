@@ -39,7 +39,9 @@ class Communicator {
   virtual void all_gather(Tensor& whole) = 0;
   // x of rank 0 comes to all.
   virtual void broadcast(Tensor& x) = 0;
-  // Computations after this call see all collectives done. On the CPU the call blocks; on a device it need not.
+  // Computations after this call see all collectives done. On the CPU the call blocks; on a device it need not. There,
+  // a collective can still be aborted, and its values are undefined: call wait() again after they were copied to the
+  // host. Throws RankLost if a collective has failed.
   virtual void wait() = 0;
 
   // ---- Bytes of the host: small, and at once.

@@ -44,6 +44,7 @@ void gather_at_writer(TrainingRun& run, const Tensor& own, Tensor whole) {
     ranks.wait();
     if (ranks.is_writer()) whole.rows(bucket.begin, bucket.end).copy_from(buffer);
   });
+  ranks.wait();  // throws if the last gather was aborted while it was copied
 }
 
 void broadcast_each(Communicator& ranks, const std::vector<OptimizerState>& state) {

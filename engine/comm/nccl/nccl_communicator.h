@@ -5,8 +5,8 @@
 // order of ranks with an engine kernel.
 //
 // A thread watches NCCL's asynchronous errors and the time that the oldest collective takes. At an error or after the
-// time-out it aborts NCCL: destroying it would wait for the lost rank. What waited continues with values that are not
-// used, and the next call throws RankLost.
+// time-out it aborts NCCL: destroying it would wait for the lost rank. What waited continues with undefined values, and
+// the next call throws RankLost: so wait() is called again before values that were copied to the host are used.
 #pragma once
 
 #include <chrono>
