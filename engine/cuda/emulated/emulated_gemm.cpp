@@ -116,6 +116,7 @@ void execute(const Gemm& g) {
 void gemm(const Gemm& g) {
   check(g);
   if (emulated::is_recorded([g] { gemm(g); })) return;
+  emulated::wait_for_other_streams();
   emulated::DeviceAccess access;
   emulated::note_gemm(g);
   if (g.in == DType::F32) return execute<float, float>(g);

@@ -48,6 +48,7 @@ unsigned schedule() { return chosen_schedule().load(std::memory_order_relaxed); 
 void run(const Shape3& grid, const std::function<void()>& kernel, const void* address) {
   auto again = [=] { run(grid, kernel, address); };
   if (is_recorded(again) || is_enqueued(again)) return;
+  wait_for_other_streams();
   std::lock_guard one_at_a_time(device_mutex());
   unsigned threads = grid.threads.x * grid.threads.y * grid.threads.z;
   SINK_CHECK(threads > 0 && threads <= kMostThreads && grid.shared_bytes <= kMostShared && grid.blocks.x > 0 &&

@@ -1,5 +1,6 @@
 #include "engine/cuda/emulated/launches.h"
 
+#include <atomic>
 #include <set>
 #include <vector>
 
@@ -15,6 +16,7 @@ struct Launches {
 };
 Launches* in_progress = nullptr;
 thread_local std::function<void(std::function<void()>)> enqueue_launch;
+std::atomic<void (*)()> wait_first = nullptr;
 
 }  // namespace
 
@@ -48,6 +50,12 @@ bool is_recorded(const std::function<void()>& launch) {
   if (!in_progress) return false;
   in_progress->in_order.push_back(launch);
   return true;
+}
+
+void wait_before_work(void (*wait)()) { wait_first = wait; }
+
+void wait_for_other_streams() {
+  if (auto* wait = wait_first.load()) wait();
 }
 
 void note_recorded_allocation(void* memory) {

@@ -22,6 +22,11 @@ void enqueue_launches(std::function<void(std::function<void()>)> enqueue);
 // Whether the launch was enqueued.
 bool is_enqueued(const std::function<void()>& launch);
 
+// `wait` is called before every launch, copy and free that is neither recorded nor enqueued: by a stream that waits for
+// an event of another one.
+void wait_before_work(void (*wait)());
+void wait_for_other_streams();
+
 // Tell the recording in progress about memory. The second returns whether the memory is the recording's and must be
 // kept.
 void note_recorded_allocation(void* memory);

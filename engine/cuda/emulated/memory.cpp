@@ -198,6 +198,7 @@ Allocation& allocation_of(const void* p, std::size_t bytes, const char* what) {
 template <class F>
 void access_device(std::initializer_list<const void*> addresses, std::size_t bytes, const char* what, F f) {
   if (bytes == 0) return;
+  wait_for_other_streams();
   std::lock_guard lock(device_mutex());
   for (const void* address : addresses) allocation_of(address, bytes, what);
   DeviceAccess access;
@@ -241,6 +242,7 @@ void* allocate_device(std::size_t bytes) {
 
 void free_device(void* p) {
   if (note_recorded_free(p)) return;
+  wait_for_other_streams();
   std::lock_guard lock(memory().mutex);
   Allocation& allocation = allocation_of(p, 0, "free");
   close(allocation);

@@ -61,11 +61,30 @@ TEST_CASE("device ranks: one that never comes to a collective is given up after 
           auto [said, seconds] = said_at_loss([&] {
             ranks->all_gather(x);
             ranks->wait();
+            x.to(Device::cpu);  // comes back when NCCL is aborted
+            ranks->wait();
           });
           return expect(said.find("waited 1 s in all_gather 1, which is not done") != std::string::npos, said) &&
                          expect(seconds > 0.9 && seconds < 2.5, "in time")
                      ? 0
                      : 1;
+        }) == std::vector<int>{0, 0});
+}
+
+TEST_CASE("device ranks: an abort after wait() has returned is an error of the next wait(), though a copy succeeds") {
+  CHECK(in_ranks(2, [](const RankPlace& place) {
+          auto ranks = on_devices(place, /*time_out=*/1);
+          if (place.rank == 1) {
+            std::this_thread::sleep_for(std::chrono::seconds(3));
+            return 0;
+          }
+          Tensor x = Tensor::full({64}, 1, DType::F32, Device::cuda);
+          ranks->all_gather(x);
+          ranks->wait();  // does not wait on the host
+          x.to(Device::cpu);
+          std::this_thread::sleep_for(std::chrono::milliseconds(1300));  // the abort is over, and nothing is underway
+          const std::string said = said_at_loss([&] { ranks->wait(); }).first;
+          return expect(said.find("waited 1 s in all_gather 1") != std::string::npos, said) ? 0 : 1;
         }) == std::vector<int>{0, 0});
 }
 
@@ -129,6 +148,8 @@ TEST_CASE("device ranks: collectives in another order are an error of NCCL, not 
             ranks->all_gather(place.rank == 0 ? x : y);
             ranks->all_gather(place.rank == 0 ? y : x);
             ranks->wait();
+            x.to(Device::cpu);
+            ranks->wait();
           });
           return expect(!said.empty(), "it failed") && expect(seconds < 10, "in time") ? 0 : 1;
         }) == std::vector<int>{0, 0});
@@ -156,8 +177,10 @@ TEST_CASE("NCCL's mock: a send without its receive in one group waits for ever, 
   CHECK(cudaEventRecord(done, stream) == cudaSuccess);
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   CHECK(cudaEventQuery(done) == cudaErrorNotReady);
+  CHECK(cudaStreamWaitEvent(nullptr, done) == cudaSuccess);  // queued
+  CHECK(cudaEventQuery(done) == cudaErrorNotReady);
   CHECK(ncclCommAbort(comms[0]) == ncclSuccess);
-  CHECK(cudaStreamWaitEvent(nullptr, done) == cudaSuccess);  // comes back
+  CHECK(x.to(Device::cpu).size() == 8);  // comes back
   CHECK(cudaEventQuery(done) == cudaSuccess);
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
   CHECK(ncclCommDestroy(comms[1]) == ncclSuccess);

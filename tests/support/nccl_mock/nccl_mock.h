@@ -7,7 +7,8 @@
 //   - A lost rank is an asynchronous error. Queued work is never done until the communicator is aborted.
 //   - A call of a communicator after its abort, or two calls of one at the same time, would corrupt NCCL's memory. Both
 //     end the process with SIGABRT.
-// The stream of kernels is the null stream, on which all work is done when a call returns.
+// The stream of kernels is the null stream, on which all work is done when a call returns. Where it waits for an event,
+// the next launch, copy or free waits, not the host.
 #pragma once
 
 #include <cstddef>

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 struct MockStream {
   MockStream();
@@ -29,8 +30,10 @@ struct MockEvent {
     std::mutex mutex;
     std::condition_variable changed;
     bool done = true;
+    std::vector<std::shared_ptr<State>> after;  // other streams' events, which come first
     void finish();
     void wait();
+    bool is_done();
   };
   std::shared_ptr<State> state = std::make_shared<State>();
 };
