@@ -54,6 +54,15 @@ class SocketLinks : public Links {
       if (socket >= 0) ::close(socket);
   }
 
+  // Closes this end of all sockets, and waits until the other ends are closed. Between transfers.
+  void leave_with_others() {
+    for (int socket : sockets_)
+      if (socket >= 0) ::shutdown(socket, SHUT_WR);
+    for (int socket : sockets_)
+      for (char byte; socket >= 0 && ::recv(socket, &byte, 1, 0) < 0 && (errno == EAGAIN || errno == EINTR);)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
   const char* name() const override { return "sockets"; }
   void set_time_out(double seconds) { time_out_ = seconds; }
 

@@ -117,10 +117,11 @@ NcclCommunicator::~NcclCommunicator() {
   ends_changed_.notify_all();
   thread_.join();
   forget_what_is_done();
-  if (underway_.empty())
+  // A rank that fails, or leaves in the middle of a collective, does not wait for the others: its exit ends them.
+  if (underway_.empty() && std::uncaught_exceptions() == 0)
     nccl_.close(time_out_);
   else
-    nccl_.abort();                                   // this rank leaves in the middle
+    nccl_.abort();
   if (!nccl_.aborted()) cudaStreamDestroy(stream_);  // else it may not be idle, and the process is about to end
 }
 

@@ -1,5 +1,6 @@
 // A thread-safe NCCL communicator handle: calls are serialised, and none follows an abort, which frees the
-// communicator. No call waits for another rank, so an abort does not wait either.
+// communicator. NCCL frees it when the ranks of this host that use its memory have left theirs, which a rank that fails
+// or is stopped prevents. So NCCL does that on a thread of its own, which is awaited for a limited time.
 #pragma once
 
 #include <atomic>
@@ -29,13 +30,18 @@ class NcclHandle {
   // The asynchronous state of all calls so far.
   ncclResult_t state();
 
-  // Aborts and frees the communicator. From any thread, any number of times.
+  // Aborts and frees the communicator: what waits on a stream ends. Returns after kAbortSeconds at the latest, while
+  // NCCL may still wait for other ranks. From any thread, any number of times.
+  static constexpr double kAbortSeconds = 1;
   void abort();
   bool aborted() const { return ends_; }
-  // Finalizes: waits for all ranks, at most `seconds`, and frees the communicator.
+  // Finalizes and frees the communicator: waits for all ranks, at most `seconds`.
   void close(double seconds);
 
  private:
+  // No call follows.
+  ncclComm_t take();
+
   std::mutex mutex_;
   // Set before an abort locks the mutex, so that polling threads yield to it.
   std::atomic<bool> ends_ = false;

@@ -1,6 +1,7 @@
 // NCCL's calls, which a mock answers: what becomes of the others when a rank is lost or does something else.
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -86,6 +87,72 @@ TEST_CASE("device ranks: an abort after wait() has returned is an error of the n
           const std::string said = said_at_loss([&] { ranks->wait(); }).first;
           return expect(said.find("waited 1 s in all_gather 1") != std::string::npos, said) ? 0 : 1;
         }) == std::vector<int>{0, 0});
+}
+
+TEST_CASE("device ranks: a rank that throws while NCCL is idle leaves at once, while another waits in an exchange") {
+  CHECK(in_ranks(2, [](const RankPlace& place) {
+          auto ranks = on_devices(place);
+          Tensor x = Tensor::full({64}, 1, DType::F32, Device::cuda);
+          ranks->all_gather(x);
+          ranks->wait();
+          x.to(Device::cpu);
+          if (place.rank == 0) throw Error("no space left on the disk");
+          auto [said, seconds] = said_at_loss([&] { ranks->exchange("the next step"); });
+          return expect(said.find("rank 0 has ended") != std::string::npos, said) && expect(seconds < 5, "in time") ? 0
+                                                                                                                    : 1;
+        }) == std::vector<int>{99, 0});
+}
+
+TEST_CASE("device ranks: one that stands still holds up neither the abort of another nor its end") {
+  CHECK(in_ranks(2, [](const RankPlace& place) {
+          auto ranks = on_devices(place, /*time_out=*/1);
+          const pid_t other = std::stoi(ranks->exchange(std::to_string(::getpid())).back());
+          Tensor x = Tensor::full({64}, 1, DType::F32, Device::cuda);
+          ranks->all_gather(x);
+          ranks->wait();
+          x.to(Device::cpu);
+          if (place.rank == 1) ::raise(SIGSTOP);
+          std::thread([other] {  // a hang ends, too
+            std::this_thread::sleep_for(std::chrono::seconds(10));
+            ::kill(other, SIGKILL);
+          })
+              .detach();
+          auto [said, seconds] = said_at_loss([&] {
+            std::unique_ptr<Communicator> own = std::move(ranks);
+            own->all_gather(x);
+            own->wait();
+            x.to(Device::cpu);
+            own->wait();
+          });
+          ::kill(other, SIGKILL);
+          return expect(said.find("waited 1 s in all_gather 2") != std::string::npos, said) &&
+                         expect(seconds < 5, "in time")
+                     ? 0
+                     : 1;
+        }) == std::vector<int>{0, 128 + SIGKILL});
+}
+
+TEST_CASE("NCCL's handle: neither an abort nor a close waits longer than its limit for a rank that stays") {
+  CHECK(in_ranks(1, [](const RankPlace&) {
+          ::alarm(20);  // ends a hang
+          ncclUniqueId id;
+          ncclGetUniqueId(&id);
+          NcclHandle aborted, closed, stays;
+          int rank = 0;
+          for (NcclHandle* handle : {&aborted, &closed, &stays})
+            if (handle->init(3, id, rank++) != ncclInProgress) return 1;
+          for (NcclHandle* handle : {&aborted, &closed, &stays})
+            while (handle->state() == ncclInProgress) {}
+          const double limit = NcclHandle::kAbortSeconds;
+          const double abort = said_at_loss([&] { aborted.abort(); }).second;
+          const double close = said_at_loss([&] { closed.close(0.3); }).second;
+          const double last = said_at_loss([&] { stays.close(20); }).second;
+          return expect(abort > 0.9 * limit && abort < limit + 2, "the abort waits " + std::to_string(abort) + " s") &&
+                         expect(close > 0.25 && close < 2.3, "the close waits " + std::to_string(close) + " s") &&
+                         expect(last < 5, "the others have left; the last one waits " + std::to_string(last) + " s")
+                     ? 0
+                     : 2;
+        }) == std::vector<int>{0});
 }
 
 // Rank 1 says what it has to say to come so far.
@@ -179,11 +246,18 @@ TEST_CASE("NCCL's mock: a send without its receive in one group waits for ever, 
   CHECK(cudaEventQuery(done) == cudaErrorNotReady);
   CHECK(cudaStreamWaitEvent(nullptr, done) == cudaSuccess);  // queued
   CHECK(cudaEventQuery(done) == cudaErrorNotReady);
-  CHECK(ncclCommAbort(comms[0]) == ncclSuccess);
+  std::atomic<bool> aborted = false;
+  std::thread other([&] {
+    CHECK(ncclCommAbort(comms[0]) == ncclSuccess);
+    aborted = true;
+  });
   CHECK(x.to(Device::cpu).size() == 8);  // comes back
   CHECK(cudaEventQuery(done) == cudaSuccess);
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+  CHECK_FALSE(aborted);  // before the other has left
   CHECK(ncclCommDestroy(comms[1]) == ncclSuccess);
+  other.join();
+  CHECK(aborted);
 }
 
 TEST_CASE("NCCL's library: a missing one, and one without NCCL's functions, are one sentence") {

@@ -32,6 +32,7 @@ struct MockComm {
   int rank = 0, size = 0;
   bool blocking = true;
   std::unique_ptr<sink::SocketLinks> links;
+  std::unique_ptr<sink::SocketLinks> proxies;  // connections to the ranks of the host, without messages
   std::atomic<ncclResult_t> state{ncclInProgress};
   std::atomic<bool> aborted{false};
   std::atomic<int> callers{0};
@@ -177,10 +178,12 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id,
   comm->rank = rank, comm->size = size;
   comm->blocking = !config || config->blocking != 0;
   const sink::RankPlace place{rank, size, "nccl-" + std::string(id.internal)};
-  comm->meets = std::thread([comm, place] {
+  const sink::RankPlace proxy{rank, size, place.token + "-proxy"};
+  comm->meets = std::thread([comm, place, proxy] {
     try {
       comm->links = std::make_unique<sink::SocketLinks>(place, kPatience);
       comm->links->set_time_out(1e9);
+      comm->proxies = std::make_unique<sink::SocketLinks>(proxy, kPatience);
       comm->state = ncclSuccess;
     } catch (const std::exception&) { comm->state = ncclSystemError; }
   });
@@ -203,11 +206,13 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm) {
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   { Call call(comm, "ncclCommDestroy"); }
   if (comm->meets.joinable()) comm->meets.join();
+  if (comm->proxies) comm->proxies->leave_with_others();
   delete comm;
   return ncclSuccess;
 }
 
-// What is queued ends undone; the communicator itself stays, as work of a stream may still look at it.
+// What is queued ends undone, before this waits; the communicator itself stays, as work of a stream may still look at
+// it.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   Call call(comm, "ncclCommAbort");
   comm->aborted = true;
@@ -216,6 +221,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   } else {
     if (comm->links) comm->links->interrupt();
     comm->meets.join();
+    if (comm->proxies) comm->proxies->leave_with_others();
   }
   return ncclSuccess;
 }

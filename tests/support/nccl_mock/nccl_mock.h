@@ -5,6 +5,9 @@
 //     order, the work does not match and fails.
 //   - Sends and receives outside of a group wait for each other, and so may wait forever.
 //   - A lost rank is an asynchronous error. Queued work is never done until the communicator is aborted.
+//   - ncclCommDestroy and ncclCommAbort wait until all ranks have called one of them, or have ended: NCCL's proxy
+//   thread
+//     ends when no rank of the host uses its memory. An abort ends what is queued before it waits.
 //   - A call of a communicator after its abort, or two calls of one at the same time, would corrupt NCCL's memory. Both
 //     end the process with SIGABRT.
 // The stream of kernels is the null stream, on which all work is done when a call returns. Where it waits for an event,
