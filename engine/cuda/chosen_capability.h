@@ -11,4 +11,17 @@ inline int chosen_capability(int own, int newest) {
                                80, newest);
 }
 
+// The same for a GPU of compute capability `own`. It runs the kernels of older ones, except Hopper's: code for sm_90a
+// runs on 9.0 only.
+inline int chosen_capability_of_gpu(int own) {
+  const int chosen = chosen_capability(own, own);
+  if (chosen == 90 && own != 90)
+    fail("environment",
+         "SINK_COMPUTE_CAPABILITY=90 selects kernels that run on GPUs of compute capability 9.0 only, this one has " +
+             std::to_string(own / 10) + "." + std::to_string(own % 10) +
+             "; set it to 80 for the kernels of all other GPUs, or unset it",
+         Exit::usage);
+  return chosen;
+}
+
 }  // namespace sink::cuda

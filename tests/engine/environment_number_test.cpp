@@ -36,4 +36,18 @@ TEST_CASE("SINK_COMPUTE_CAPABILITY is a compute capability up to the newest, or 
   ::unsetenv("SINK_COMPUTE_CAPABILITY");
 }
 
+TEST_CASE("SINK_COMPUTE_CAPABILITY=90, whose kernels run on 9.0 only, is refused on a newer GPU") {
+  ::unsetenv("SINK_COMPUTE_CAPABILITY");
+  CHECK(cuda::chosen_capability_of_gpu(120) == 120);
+  ::setenv("SINK_COMPUTE_CAPABILITY", "90", 1);
+  CHECK(cuda::chosen_capability_of_gpu(90) == 90);
+  check_refused([] { cuda::chosen_capability_of_gpu(100); }, {"SINK_COMPUTE_CAPABILITY=90", "has 10.0", "80"},
+                Exit::usage);
+  check_refused([] { cuda::chosen_capability_of_gpu(121); }, {"SINK_COMPUTE_CAPABILITY=90", "has 12.1", "80"},
+                Exit::usage);
+  ::setenv("SINK_COMPUTE_CAPABILITY", "80", 1);
+  CHECK(cuda::chosen_capability_of_gpu(120) == 80);
+  ::unsetenv("SINK_COMPUTE_CAPABILITY");
+}
+
 }  // namespace sink

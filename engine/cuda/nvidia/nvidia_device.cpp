@@ -199,8 +199,7 @@ std::string description() {
 }
 
 int compute_capability() {
-  static const int chosen_or_own = chosen_capability(gpu().properties.major * 10 + gpu().properties.minor,
-                                                     gpu().properties.major * 10 + gpu().properties.minor);
+  static const int chosen_or_own = chosen_capability_of_gpu(gpu().properties.major * 10 + gpu().properties.minor);
   return chosen_or_own;
 }
 

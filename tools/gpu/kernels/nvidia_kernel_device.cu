@@ -109,7 +109,7 @@ int compute_capability() {
     kernels::check(cudaGetDevice(&device), "cudaGetDevice");
     kernels::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
     kernels::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
-    return chosen_capability(major * 10 + minor, major * 10 + minor);
+    return chosen_capability_of_gpu(major * 10 + minor);
   }();
   return chosen_or_own;
 }
