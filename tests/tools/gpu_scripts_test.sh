@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# What tools/gpu/check.sh and pack.sh say to wrong arguments, before they build or run anything. Code 2 each, and one line.
+# What tools/gpu/check.sh and pack.sh say to wrong arguments, before they build or run anything (code 2 each, and one line), and how many
+# ranks check.sh starts.
 set -uo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -33,6 +34,26 @@ refuses "unknown flag --txt" bash $pack --txt
 for script in $check $pack; do
   bash $script --help | grep -q "bash .*$(basename $script)" || { echo "gpu_scripts_test: $script --help shows no command"; wrong=1; }
 done
+# `ranks` starts as many as there are GPUs that programs see.
+mkdir -p "$folder/gpus"
+printf '#!/bin/sh\necho "kernels  cuda (Mock)"\n' >"$folder/gpus/selftest"
+printf '#!/bin/sh\nprintf "GPU %%s: Mock\\n" 0 1 2\n' >"$folder/gpus/nvidia-smi"
+printf '#!/bin/sh\nexit 0\n' >"$folder/gpus/mpirun"
+printf '#!/bin/sh\nexit 1\n' >"$folder/gpus/train_baseline"
+chmod +x "$folder"/gpus/*
+ranks() { PATH=$folder/gpus:$PATH timeout 60 env "$@" bash $check --from "$folder/gpus" ranks 2>&1; }
+expect_ranks() {  # expect_ranks WORDS ENVIRONMENT...
+  local words=$1 said
+  shift
+  said=$(ranks "$@") || true  # train_baseline fails
+  grep -qF -- "$words" <<<"$said" && return
+  echo "gpu_scripts_test: expected '$words' with $*"
+  tail -n 5 <<<"$said"
+  wrong=1
+}
+expect_ranks ": 3 GPUs, --zero 1" -u CUDA_VISIBLE_DEVICES
+expect_ranks ": 2 GPUs, --zero 1" CUDA_VISIBLE_DEVICES=0,2
+expect_ranks "1 GPU: runs of several ranks need more" CUDA_VISIBLE_DEVICES=1
 # The profile is of the kernels that GPUs of all kinds launch.
 profiled=$(sed -n "s/.* -k '\{0,1\}regex:\([^' ]*\).*/\1/p" $check)
 for kernel in $(grep -ho 'attention_[a-z_]*kernel\b' engine/ops/attention/cuda/attention_{tiles,hopper}_{forward,dq,dk_dv}_cuda.cuh | sort -u); do

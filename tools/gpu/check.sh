@@ -423,6 +423,8 @@ part_ranks() {
     attempt "collectives" 200 "$program" --source-file='*device_ranks_cuda_test.cpp' --minimal=true
   done
   gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || true
+  # nvidia-smi also lists GPUs that programs do not see.
+  [ -z "${CUDA_VISIBLE_DEVICES:-}" ] || gpus=$(tr , '\n' <<<"$CUDA_VISIBLE_DEVICES" | grep -c .) || true
   if [ "$gpus" -lt 2 ]; then say "$gpus GPU: runs of several ranks need more, and are not tried"; return 0; fi
   if ! command -v mpirun >/dev/null; then say "no mpirun, which starts ranks: runs of several ranks are not tried"; return 0; fi
   runs=$(mktemp -d "$folder/run.XXXXXX")
