@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The Slurm scripts of tools/launch with a fake srun and scontrol: how often a job that fails is queued again.
+# The Slurm scripts of tools/launch with a fake srun and scontrol: how often a job that fails is queued again, and what its
+# ranks are given.
 #   job_scripts_test.sh build/release/sweep
 set -uo pipefail
 sweep=$(realpath "$1")
@@ -12,6 +13,7 @@ printf '#!/bin/bash\nexit 0\n' >"$folder/build/train_baseline"
 # Start N of a job saves what line N of the plan names and ends with its code; the last line counts for all later starts.
 cat >"$folder/bin/srun" <<'FAKE'
 #!/bin/bash
+echo "srun: CPUs of a rank: ${SRUN_CPUS_PER_TASK:-unset}"
 echo "$@" >"$FAKE_FOLDER/arguments"
 read -r code saved <<<"$(sed -n "$((SLURM_RESTART_COUNT + 1))p;\$p" "$FAKE_FOLDER/plan" | head -n 1)"
 [ -z "$saved" ] || { mkdir -p "$(dirname "$saved")" && echo data >"$saved.tmp" && mv "$saved.tmp" "$saved"; }
@@ -51,6 +53,9 @@ train=(train_8gpus.sbatch baseline none.toml none "$run")
 
 job 1 0 0 "${train[@]}"
 expect "is complete"
+expect "CPUs of a rank: unset"
+SLURM_CPUS_PER_TASK=8 job 1 0 0 "${train[@]}"
+expect "CPUs of a rank: 8"
 job 1 8 8 "${train[@]}"
 expect "not queued again"
 # A machine without a driver, ranks that were stopped because one failed, a rank that is killed at every start.

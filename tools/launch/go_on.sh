@@ -26,6 +26,8 @@ go_on() {
   shift 2
   [ -x "$1" ] || { echo "there is no $1: cmake --preset cuda && cmake --build --preset cuda --target ${1##*/}" >&2; exit 2; }
   [ "${SLURM_NTASKS:-1}" -eq 1 ] || export SLURM_MPI_TYPE=${SLURM_MPI_TYPE:-pmix}
+  # Since Slurm 22.05 srun does not inherit --cpus-per-task of sbatch: each rank would have one CPU.
+  [ -z "${SLURM_CPUS_PER_TASK:-}" ] || export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK
   before=$(saved_in "$run")
   srun --kill-on-bad-exit=1 --export=ALL "$@"
   local code=$?
