@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""Breaks every policy on purpose, one line each, and sees that the golden values of the models that have it catch it;
-and each call that guards files and processes against faults, which tests/faults and tests of processes catch.
+"""Breaks every policy on purpose, one line each, and checks that the golden values of the models that have it catch it; each call
+that guards files and processes against faults, which tests/faults and tests of processes catch; and formulas of training and
+measuring, which tests of theirs catch.
 
 Mutations that touch different models are made together and built once, in two rounds: each must fail every case of its own models, and
-no case of a model that has no mutation may fail. What all models share (rotary, softmax, pre-norm ...) is broken one
-mutation at a time, in a copy that builds and tests the baseline only.
+no case of a model that has no mutation may fail. Each has a case that no other mutation of its round breaks. What all models share
+(rotary, softmax, pre-norm ...) is broken one mutation at a time, in a copy that builds and tests the baseline only.
 
-  mutate.py                 all rounds; 10 to 20 minutes on two cores; the list as Markdown on stdout
-  mutate.py --round NAME    one of them: policies, more_policies, the name of a shared policy, or faults
+  mutate.py                 all rounds; an hour on two cores; the list as Markdown on stdout
+  mutate.py --round NAME    one of them: policies, more_policies, the name of a policy that is broken alone, faults or formulas
   mutate.py --list          the mutations
-  mutate.py --check         whether each text that is to be broken stands in its file, once; a second
+  mutate.py --check         whether each text that is to be broken stands in its file, once, and each test exists; a second
 
 Needs git, CMake, Ninja and what the project's build needs. Works in a temporary copy; the checkout is left alone.
 """
@@ -29,8 +30,6 @@ OP = OPS + "attention/op/attention_op.h"
 # (what is broken, file, old text, new text, cases that must fail: names or patterns of golden cases)
 POLICIES = [
     ("ScaledSoftmax: alpha divides", OP, "return S / decltype(S)(alpha);", "return S * decltype(S)(alpha);", ["scale_*"]),
-    ("SoftCappedSoftmax: scores as they are", OP, "return exp_fast(R(cap) * tanh_fast(R(inverse_cap) * x));", "return exp_fast(x);",
-     ["gemma2"]),
     ("PNormExp: sums e^x, not e^(px)", OP, "    return exp_fast(R(p) * x);", "    return exp_fast(x);", ["pnorm_exp_*"]),
     ("PNormSigmoid: gradient of its sum without p", OP, "return R(p) * r(x) * (R(1) - logistic_fast(x));",
      "return r(x) * (R(1) - logistic_fast(x));", ["pnorm_sig_2", "pnorm_sig_3", "pnorm_sig_4"]),
@@ -66,11 +65,8 @@ POLICIES = [
     ("SandwichNorm: no second norm", "model/placement/placements.h",
      "feed_forward.post_norm(convert(feed_forward(h_BTC, ctx), residual))",
      "convert(feed_forward(h_BTC, ctx), residual)", ["norm_sandwich", "gemma2", "gemma3"]),
-    ("OutputNorm: the feed-forward block's output not normed", "model/placement/placements.h",
-     "feed_forward.post_norm(convert(feed_forward(u_BTC, ctx), residual))", "convert(feed_forward(u_BTC, ctx), residual)", ["olmo2"]),
     ("RmsNormOfAllHeads: queries as they were", "model/query_key_norm/norm_queries_keys.h",
      "return normed(q_BHTD, query_gain_);", "return q_BHTD;", ["olmo2"]),
-    ("soft_cap: no slope", OPS + "soft_cap/soft_cap_math.h", "return 1 - t * t;", "return 1 - 0 * t;", ["gemma2"]),
     ("SwiGluUnit: the gate without its sigmoid", OPS + "expert_glu/expert_glu_math.h", "return g * l * u; }", "return g * u; }", ["mixtral"]),
     ("no_rope_every: counted from the first block", "model/sizes.h", "(layer + 1) % no_rope_every != 0;",
      "layer % no_rope_every != 0;", ["baseline-norope2"]),
@@ -112,6 +108,8 @@ POLICIES = [
 
 # Those that share models with one above.
 MORE_POLICIES = [
+    ("OutputNorm: the feed-forward block's output not normed", "model/placement/placements.h",
+     "feed_forward.post_norm(convert(feed_forward(u_BTC, ctx), residual))", "convert(feed_forward(u_BTC, ctx), residual)", ["olmo2"]),
     ("ParallelResidual: the feed-forward block after attention", "model/placement/placements.h",
      "feed_forward(feed_forward.norm(x_BTC), ctx)", "feed_forward(feed_forward.norm(u_BTC), ctx)", ["gpt_neox", "falcon"]),
     ("GeluTanhFunction: without the cube", OPS + "activation/activation_math.h",
@@ -151,8 +149,8 @@ MORE_POLICIES = [
     ("Softpick: weights without the 1", OP, "R above = exp_fast(x) - u;", "R above = exp_fast(x) + R(0) * u;", ["op_softpick*"]),
 ]
 
-# Policies that every model has; each with the baseline alone.
-SHARED = {
+# Policies that every model has, each with the baseline alone; and those of one model, named at the end, that others above break too.
+ALONE = {
     "rotary": ("Rotary: queries turned, keys not", "model/layer/positioned_heads.h",
                "if (!ctx.cache) return position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);",
                "if (!ctx.cache) {\n      auto [q, k, v] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());\n"
@@ -169,6 +167,9 @@ SHARED = {
     "rms_norm": ("norms: epsilon 1e-6", "model/sizes.h", "norm_epsilon : 1e-5;", "norm_epsilon : 1e-6;"),
     "concat": ("heads: the row of the head after it", OPS + "heads/heads_ref.cpp", "rows[j] = heads[i];",
                "rows[j] = heads[(i + heads_BHTD.dim(2) * heads_BHTD.dim(3)) % heads_BHTD.size()];"),
+    "soft_capped_scores": ("SoftCappedSoftmax: scores as they are", OP,
+                           "return exp_fast(R(cap) * tanh_fast(R(inverse_cap) * x));", "return exp_fast(x);", "gemma2"),
+    "soft_cap": ("soft_cap: no slope", OPS + "soft_cap/soft_cap_math.h", "return 1 - t * t;", "return 1 - 0 * t;", "gemma2"),
 }
 
 # What a power loss, a failing disk or a killed parent needs: (what is broken, file, old text, new text, test that must fail).
@@ -237,6 +238,44 @@ FAULTS = [
      "", "build/release/tests/child_report_test"),
 ]
 
+# Formulas of steps, optimizers, losses and measures: as in FAULTS.
+TESTS = "build/release/tests/"
+FORMULAS = [
+    ("a step: micro-batches weighed alike, whatever their targets", "train/training_run.cpp",
+     "static_cast<double>(batch.predicted()) / static_cast<double>(targets())",
+     "1.0 / static_cast<double>(inputs_.predicted.size())", TESTS + "training_run_test"),
+    ("a step: the update is counted from 2", "train/training_run.cpp", "make_step_scalars(learning_rate, state_.updates + 1)",
+     "make_step_scalars(learning_rate, state_.updates + 2)", TESTS + "transformer_golden_test --test-case=golden?training*"),
+    ("warm-up: one step late", "train/schedule.cpp", "return config.learning_rate * position / warmup;",
+     "return config.learning_rate * (position - 1) / warmup;", TESTS + "schedule_test"),
+    ("clipping: not divided by the norm", OPS + "optimizer/update_math.h", "? clip / (norm + 1e-6) : 1.0", "? clip : 1.0",
+     TESTS + "optimizer_golden_test"),
+    ("AdamW: no bias correction of the mean", OPS + "optimizer/adamw_math.h", "learning_rate / (1 - std::pow(s.beta1, update))",
+     "learning_rate", TESTS + "adamw_test"),
+    ("Lion: the mean with beta1", OPS + "optimizer/lion_math.h", "m = k.beta2 * m + k.one_minus_beta2 * g;", "m = c;",
+     TESTS + "lion_test"),
+    ("AdamW: one weight decay for all groups", "train/optimizers/adamw_optimizer.cpp",
+     "settings.weight_decay = range.weight_decay;", "", TESTS + "decay_groups_test"),
+    ("Muon: scaled by the smaller dimension", "train/optimizers/muon_optimizer.cpp", "std::max(m.dim(0), m.dim(1))",
+     "std::min(m.dim(0), m.dim(1))", TESTS + "optimizer_golden_test"),
+    ("OrthoAdam: the step is not rotated back", "train/optimizers/ortho_adam_optimizer.cpp", "rotation.rotate_back(step)", "step",
+     TESTS + "optimizer_golden_test"),
+    ("cross_entropy: gradient without the target's 1", OPS + "cross_entropy/cross_entropy_ref.cpp",
+     "if (target >= 0) logits_V[static_cast<std::size_t>(target)] -= gradient_scale;", "", TESTS + "cross_entropy_test"),
+    ("rms_norm: gradient without that of the root mean square", OPS + "rms_norm/rms_norm_ref.cpp",
+     " - x_C[c] * r * r * projection", "", TESTS + "rms_norm_test"),
+    ("Sink: epsilon itself counts", "eval/sink/sink_score.cpp", "xt::cast<double>(alpha_RK > epsilon)",
+     "xt::cast<double>(alpha_RK >= epsilon)", TESTS + "sink_score_test"),
+    ("alpha: divided by the rows of the whole document", "eval/sink/sink_score.cpp",
+     "static_cast<double>(documents.end(b, k, T_) - k)", "static_cast<double>(documents.end(b, k, T_))", TESTS + "sink_score_test"),
+    ("alpha of an extra key: without its own row", "eval/sink/sink_score.cpp",
+     "(1 + view<double, 2>(extra_sums_BH)(b, h)) / star_rows", "(view<double, 2>(extra_sums_BH)(b, h)) / star_rows",
+     TESTS + "sink_score_test"),
+]
+PROGRAM = re.compile(TESTS + r"(\w+)")
+TOGETHER = {"policies": POLICIES, "more_policies": MORE_POLICIES}
+BY_TESTS = {"faults": FAULTS, "formulas": FORMULAS}
+
 
 def copy_checkout(folder):
     files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True,
@@ -254,10 +293,31 @@ def mutate(folder, name, old, new):
     (folder / name).write_text(text.replace(old, new))
 
 
+def cases_of(patterns, cases):
+    return {case for case in cases for pattern in patterns if fnmatch.fnmatch(case, pattern)}
+
+
+def without_own_case(mutations, cases):
+    """Those of a round whose cases are all cases of others, too: these fail whether or not the mutation is caught."""
+    broken = [cases_of(patterns, cases) for *_, patterns in mutations]
+    return [mutation[0] for i, mutation in enumerate(mutations)
+            if not broken[i].difference(*broken[:i], *broken[i + 1:])]
+
+
 def stale():
-    """Mutations whose text is not in its file, or more than once."""
+    """Mutations whose text is not in its file, or more than once; whose test is not there; or that no case shows."""
     found = 0
-    for what, path, old, *_ in [*POLICIES, *MORE_POLICIES, *SHARED.values(), *FAULTS]:
+    for what, *_, test in [*FAULTS, *FORMULAS]:
+        for program in PROGRAM.findall(test):
+            if not list((ROOT / "tests").rglob(f"{program}.cpp")):
+                print(f"mutate.py: {what}: there is no {program}.cpp in tests/: update the list")
+                found += 1
+    for mutations in TOGETHER.values():
+        for what in without_own_case(mutations, names_of_cases(ROOT)):
+            print(f"mutate.py: {what}: each of its cases also has another mutation of the round, which fails it; expected one "
+                  "of its own: move it to another round")
+            found += 1
+    for what, path, old, *_ in [*POLICIES, *MORE_POLICIES, *ALONE.values(), *FAULTS, *FORMULAS]:
         count = (ROOT / path).read_text().count(old)
         if count != 1:
             print(f"mutate.py: {what}: {path} has {count} times `{old}`, expected once: update the list")
@@ -265,9 +325,9 @@ def stale():
     return found
 
 
-def keep_baseline_cases(folder):
+def keep_case(folder, name):
     for case in (folder / "tests/golden/model/cases").glob("*.h5"):
-        if case.stem != "baseline":
+        if case.stem != name:
             case.unlink()
 
 
@@ -300,7 +360,7 @@ def round_of_policies(mutations):
         failed = failed_cases(folder)
         cases, rows, expected = names_of_cases(folder), [], set()
         for what, path, _, _, patterns in mutations:
-            mine = {case for case in cases for pattern in patterns if fnmatch.fnmatch(case, pattern)}
+            mine = cases_of(patterns, cases)
             if patterns and not mine:
                 sys.exit(f"mutate.py: error: no case is named like {patterns}")
             expected |= mine
@@ -312,21 +372,29 @@ def round_of_policies(mutations):
         return rows, touched
 
 
-def round_of(shared):
-    what, path, old, new = SHARED[shared]
+def round_of_one(name):
+    what, path, old, new, *case = ALONE[name]
+    case = case[0] if case else "baseline"
     with tempfile.TemporaryDirectory(prefix="sinklab-mutate-") as name:
         folder = pathlib.Path(name)
         copy_checkout(folder)
-        keep_baseline_cases(folder)
+        keep_case(folder, case)
         mutate(folder, path, old, new)
-        failed = failed_cases(folder, "-DSINK_ABLATION_SET=baseline")
-        return [(what, path, ["baseline"], [] if "baseline" in failed else ["baseline"])], set()
+        failed = failed_cases(folder, f"-DSINK_ABLATION_SET={case}")
+        return [(what, path, [case], [] if case in failed else [case])], set()
 
 
-def round_of_faults():
+def targets_of(tests):
+    """What the commands of tests run: their programs, and for scripts and tests of processes the programs of a user."""
+    targets = sorted({program for test in tests for program in PROGRAM.findall(test)})
+    if any(test.startswith("python3 ") for test in tests):
+        targets += ["fault_shim", "train_baseline", "train_pos_learnable", "eval_baseline", "prepare", "report", "sweep"]
+    return targets
+
+
+def round_of_tests(mutations):
     """Each alone, in one copy: few sources are compiled again. Every test passes before and fails with its mutation."""
-    programs = ["train_baseline", "train_pos_learnable", "eval_baseline", "prepare", "report", "sweep"]
-    tests = ["fault_shim", "sweep_test", "rank_faults_test", "child_report_test", "replay_check_test", "disk_errors_test"]
+    targets = targets_of([test for *_, test in mutations])
     rows = []
     with tempfile.TemporaryDirectory(prefix="sinklab-mutate-") as name:
         folder = pathlib.Path(name)
@@ -335,16 +403,16 @@ def round_of_faults():
         def passes(test):
             for command in (["cmake", "--preset", "release", "-DSINK_PROGRAMS=baseline;pos_learnable",
                              "-DSINK_ABLATION_SET=baseline;op_sigmoid_none;pos_learnable"],
-                            ["ninja", "-C", "build/release", *programs, *tests]):
+                            ["ninja", "-C", "build/release", *targets]):
                 done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
                 if done.returncode:
                     sys.exit(f"mutate.py: error: {' '.join(command[:1])} failed:\n{done.stdout[-3000:]}{done.stderr[-2000:]}")
             return subprocess.run(test.split(), cwd=folder, capture_output=True).returncode == 0
 
-        for test in sorted({test for *_, test in FAULTS}):
+        for test in sorted({test for *_, test in mutations}):
             if not passes(test):
                 sys.exit(f"mutate.py: error: {test} fails without a mutation")
-        for what, path, old, new, test in FAULTS:
+        for what, path, old, new, test in mutations:
             original = (folder / path).read_text()
             mutate(folder, path, old, new)
             rows.append((what, path, [test.replace("python3 -B ", "").replace(" --build build/release", "")], [test] if passes(test) else []))
@@ -355,22 +423,22 @@ def round_of_faults():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--round", choices=["policies", "more_policies", *SHARED, "faults"], help="one round only")
+    rounds = [*TOGETHER, *ALONE, *BY_TESTS]
+    parser.add_argument("--round", choices=rounds, help="one round only")
     parser.add_argument("--list", action="store_true", help="print the mutations and leave")
     parser.add_argument("--check", action="store_true", help="see whether the list is current and leave")
     options = parser.parse_args()
     if options.check:
         return 1 if stale() else 0
     if options.list:
-        for what, path, *_ in [*POLICIES, *MORE_POLICIES, *SHARED.values(), *FAULTS]:
+        for what, path, *_ in [*POLICIES, *MORE_POLICIES, *ALONE.values(), *FAULTS, *FORMULAS]:
             print(f"{what}  ({path})")
         return 0
     missed = 0
     print("| broken on purpose | in | cases that must fail | missed |\n|---|---|---|---|")
-    together = {"policies": POLICIES, "more_policies": MORE_POLICIES}
-    for name in [options.round] if options.round else [*together, *SHARED, "faults"]:
-        rows, touched = (round_of_faults() if name == "faults" else
-                         round_of_policies(together[name]) if name in together else round_of(name))
+    for name in [options.round] if options.round else rounds:
+        rows, touched = (round_of_tests(BY_TESTS[name]) if name in BY_TESTS else
+                         round_of_policies(TOGETHER[name]) if name in TOGETHER else round_of_one(name))
         for what, path, cases, survivors in rows:
             shown = ", ".join(cases[:4]) + (f" and {len(cases) - 4} more" if len(cases) > 4 else "")
             print(f"| {what} | `{path}` | {shown} | {', '.join(survivors) or 'none'} |" if path else
