@@ -69,7 +69,8 @@ GradCheckResult check_gradients(const std::function<Var()>& f, const std::vector
     for (std::int64_t i = 0; i < analytic.size(); ++i) {
       double expected = numeric[static_cast<std::size_t>(i)];
       double error = std::abs(analytic.item(i) - expected) / std::max(1.0, largest);
-      if (!(error <= result.worst)) {
+      if (!std::isfinite(error)) error = INFINITY;  // a NaN would be replaced by the next error
+      if (error > result.worst) {
         result.worst = error;
         result.where = "input " + std::to_string(n) + ", element " + std::to_string(i) + ": analytic " +
                        std::to_string(analytic.item(i)) + ", numeric " + std::to_string(expected);

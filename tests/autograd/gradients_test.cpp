@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "autograd/ops/activation_node.h"
@@ -14,8 +15,58 @@
 #include "autograd/ops/linear_node.h"
 #include "autograd/ops/recompute_node.h"
 #include "autograd/ops/rms_norm_node.h"
+#include "autograd/record.h"
 
 using namespace sink;
+
+namespace {
+
+// y = 3 x, whose backward adds `fault` to the gradient of element `at`.
+struct FaultyTripleNode {
+  Var x;
+  std::int64_t at = 0;
+  double fault = 0;
+
+  static constexpr const char* name = "faulty_triple";
+  void backward(const Tensor& dy) {
+    Tensor dx = dy.clone();
+    for (std::int64_t i = 0; i < dx.size(); ++i) dx.data<double>()[i] *= 3;
+    dx.data<double>()[at] += fault;
+    x.gradient().accumulate(dx);
+  }
+};
+
+Var faulty_triple(const Var& x, std::int64_t at, double fault) {
+  Tensor y = x.value().clone();
+  for (std::int64_t i = 0; i < y.size(); ++i) y.data<double>()[i] *= 3;
+  return record<FaultyTripleNode>(y, x, at, fault);
+}
+
+}  // namespace
+
+TEST_CASE("gradient check: a wrong element and one that is not finite are reported, wherever they are") {
+  Var a = random_var({2, 3}, 1), b = random_var({2, 3}, 2);
+  const auto result = [&](int input, std::int64_t at, double fault) {
+    return check_gradients(
+        [&] { return add(faulty_triple(a, at, input == 0 ? fault : 0), faulty_triple(b, at, input == 1 ? fault : 0)); },
+        {a, b}, 1e-3);
+  };
+  CHECK(result(0, 0, 0).worst <= 1e-8);
+  for (int input : {0, 1})
+    for (std::int64_t at : {0, 2, 5}) {
+      CAPTURE(input);
+      CAPTURE(at);
+      const std::string where = "input " + std::to_string(input) + ", element " + std::to_string(at) + ":";
+      const GradCheckResult wrong = result(input, at, 1e-3);
+      CHECK(wrong.worst > 1e-4);
+      CHECK(wrong.where.starts_with(where));
+      for (double fault : {double{NAN}, double{INFINITY}}) {
+        const GradCheckResult lost = result(input, at, fault);
+        CHECK(lost.worst == INFINITY);
+        CHECK(lost.where.starts_with(where));
+      }
+    }
+}
 
 TEST_CASE("gradient: convert, where the type is the same and where it is not") {
   Var x = random_var({2, 5}, 1);
