@@ -127,6 +127,8 @@ TEST_CASE("birth checkpoints: of a program that is killed, measured by eval, not
   }
   Subprocess on(folder, command("killed", "--resume auto"));
   REQUIRE_MESSAGE(on.wait() == 0, on.err());
+  // A run that starts over would end with the same files.
+  CHECK_MESSAGE(contains(on.err(), "resuming from " + folder / "killed/checkpoint.h5" + ", step "), on.err());
   CHECK(birth_files(folder / "killed") == birth_files(folder / "whole"));
 
   const std::string file = folder / "whole/birth/step-390.h5";

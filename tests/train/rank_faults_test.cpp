@@ -115,6 +115,8 @@ void goes_on(const std::string& run, const std::string& how, const std::string& 
   TemporaryFolder other;
   Subprocess rest(other, words_of(run_line(run, "--resume auto --steps " + std::to_string(steps) + " " + how)));
   CHECK_MESSAGE(rest.wait() == 0, rest.err());
+  // A run that starts over would end with the same checkpoint.
+  CHECK_MESSAGE(contains(rest.err(), "resuming from " + run + "/checkpoint.h5, step "), rest.err());
   CHECK((read_bytes(run + "/checkpoint.h5") == expected));
 }
 
@@ -125,6 +127,7 @@ TEST_CASE("rank faults: one that is killed at any moment ends all within 5 s and
   TemporaryFolder folder;
   const std::string expected = undisturbed(folder / "undisturbed", kTotal);
   Rng random(11, "rank faults");
+  int killed = 0;
   for (int round = 0; round < 6; ++round) {
     const int victim = round % 3, size = victim == 2 ? 4 : 2;
     CAPTURE(round);
@@ -138,7 +141,12 @@ TEST_CASE("rank faults: one that is killed at any moment ends all within 5 s and
     ranks.send(victim, SIGKILL);
     auto start = TestClock::now();
     const int code = ranks.wait();
-    if (code == 0) continue;  // it had ended before the signal came
+    if (code == 0) {  // the run had ended before the signal came: it must be complete
+      CHECK(steps_in(run) == kTotal);
+      CHECK((read_bytes(run + "/checkpoint.h5") == expected));
+      continue;
+    }
+    ++killed;
     CHECK_MESSAGE(code == 137, ranks.err());
     CHECK(seconds_since(start) < 5);
     CHECK(have_ended(all));
@@ -148,6 +156,7 @@ TEST_CASE("rank faults: one that is killed at any moment ends all within 5 s and
     CHECK_MESSAGE(contains(ranks.err(), "for rank"), ranks.err());
     goes_on(run, round % 2 ? "" : "--nproc 2", expected);
   }
+  CHECK(killed >= 3);
 }
 
 TEST_CASE("rank faults: SIGTERM to any rank, SIGUSR2 to mpirun: all save at one step and leave") {

@@ -51,6 +51,18 @@ Finished files_of(const std::string& run) {
   return {read_bytes(run + "/checkpoint.h5"), timeless(read_bytes(run + "/metrics.jsonl"))};
 }
 
+bool has_checkpoint(const std::string& run) { return std::filesystem::exists(run + "/checkpoint.h5"); }
+
+void wait_for_checkpoint(const std::string& run) {
+  for (int i = 0; i < 6000 && !has_checkpoint(run); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+// Training is deterministic, so a run that starts over ends with the same files as one that resumes.
+void check_resumed(const Subprocess& program, const std::string& run, bool had_checkpoint) {
+  CHECK_MESSAGE(contains(program.err(), "resuming from " + run + "/checkpoint.h5, step ") == had_checkpoint,
+                program.err());
+}
+
 }  // namespace
 
 TEST_CASE("resume: killed at ten random moments, the run ends bit for bit as if it had not been") {
@@ -63,18 +75,25 @@ TEST_CASE("resume: killed at ten random moments, the run ends bit for bit as if 
   REQUIRE(expected.checkpoint.size() > 10000);
 
   Rng moments(1, "kill");
+  int resumed = 0;
   for (std::uint64_t trial = 0; trial < 10; ++trial) {
     std::string run = folder / ("killed" + std::to_string(trial));
     Subprocess first(folder, command(run, {"--resume", "auto"}));
+    if (trial < 3) wait_for_checkpoint(run);  // so that some trials resume, however fast the machine is
     std::this_thread::sleep_for(std::chrono::duration<double>(moments.uniform(trial) * seconds));
     first.send(SIGKILL);
-    first.wait();
+    const int code = first.wait();
+    CHECK_MESSAGE((code == 0 || code == 128 + SIGKILL), code, ": ", first.err());
+    const bool saved = has_checkpoint(run);
+    resumed += saved;
     Subprocess second(folder, command(run, {"--resume", "auto"}));
     REQUIRE_MESSAGE(second.wait() == 0, second.err());
+    check_resumed(second, run, saved);
     Finished actual = files_of(run);
     CHECK_MESSAGE(actual.checkpoint == expected.checkpoint, "the checkpoint differs after kill ", trial);
     CHECK_MESSAGE(actual.metrics == expected.metrics, "the metrics differ after kill ", trial);
   }
+  CHECK(resumed >= 3);
 }
 
 TEST_CASE("resume: SIGTERM, SIGINT and SIGHUP save and leave with 128 + signal, and the run goes on from there") {
@@ -166,19 +185,25 @@ TEST_CASE("resume: stopped or killed at random moments of a run that evaluates m
     double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     Finished expected = files_of(folder / "whole");
     Rng moments(3, "kill");
+    int resumed = 0;
     for (std::uint64_t trial = 0; trial < 4; ++trial) {
       std::string run = folder / ("stopped" + std::to_string(trial));
       for (std::uint64_t stop = 0; stop < 2; ++stop) {
         Subprocess first(folder, command(run, more));
+        if (trial < 2 && stop == 1) wait_for_checkpoint(run);  // so that some trials resume
         std::this_thread::sleep_for(
             std::chrono::duration<double>((0.1 + 0.5 * moments.uniform(2 * trial + stop)) * seconds));
         // Ranks whose starter is killed save and leave on their own, a moment later.
-        first.send(trial % 2 == 0 || !ranks.empty() ? SIGTERM : SIGKILL);
-        const int code = first.wait_for(60);
-        CHECK((code == 0 || code >= 128));
+        const int signal = trial % 2 == 0 || !ranks.empty() ? SIGTERM : SIGKILL;
+        first.send(signal);
+        const int code = first.wait_for(60);  // 137 if it hangs
+        CHECK_MESSAGE((code == 0 || code == 128 + signal), code, " after signal ", signal, ": ", first.err());
       }
+      const bool saved = has_checkpoint(run);
+      resumed += saved;
       Subprocess last(folder, command(run, more));
       REQUIRE_MESSAGE(last.wait() == 0, last.err());
+      check_resumed(last, run, saved);
       CHECK_MESSAGE(!contains(last.err(), "no lines of steps"), last.err());
       CHECK_MESSAGE((files_of(run).checkpoint == expected.checkpoint), "the checkpoint differs after stop ", trial);
       CHECK_MESSAGE(files_of(run).metrics == expected.metrics, "the metrics differ after stop ", trial);
@@ -189,6 +214,7 @@ TEST_CASE("resume: stopped or killed at random moments of a run that evaluates m
       };
       CHECK_MESSAGE((measured(run) == measured(folder / "whole")), "evaluation.json differs after stop ", trial);
     }
+    CHECK(resumed >= 2);
   }
 }
 
