@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <unordered_map>
@@ -368,9 +369,13 @@ const RaceHooks kHooks{
 
 }  // namespace
 
-const RaceHooks* enabled_race_hooks = [] {
-  const char* value = std::getenv("SINK_RACES");
-  return value && *value && *value != '0' ? &kHooks : nullptr;
+const RaceHooks* enabled_race_hooks = []() -> const RaceHooks* {
+  const char* variable = std::getenv("SINK_RACES");
+  const std::string value = variable ? variable : "";
+  if (value == "1") return &kHooks;
+  if (value.empty() || value == "0") return nullptr;
+  std::fprintf(stderr, "error: SINK_RACES must be 0 or 1, got `%s`\n", value.c_str());
+  std::_Exit(2);  // nothing catches what is thrown before main
 }();
 
 void find_races(bool on) { enabled_race_hooks = on ? &kHooks : nullptr; }
