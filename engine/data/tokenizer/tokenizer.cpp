@@ -32,6 +32,12 @@ std::vector<std::string> texts_of(const BpeModel& model) {
   return texts;
 }
 
+std::string without_metaspaces(std::string bytes) {
+  for (std::size_t at = bytes.find(kMetaspace); at != std::string::npos; at = bytes.find(kMetaspace, at))
+    bytes.erase(at, kMetaspace.size());
+  return bytes;
+}
+
 bool takes_prefix(PrefixSpace prefix, TextPlace place) {
   if (place == TextPlace::at_begin) return prefix != PrefixSpace::never;
   return prefix == PrefixSpace::always && place != TextPlace::inside;
@@ -186,12 +192,13 @@ const std::string& Tokenizer::bytes_of(std::int32_t id) const {
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
   std::string text;
-  for (std::int32_t id : ids) text += bytes_of(id);
-  if (model_.strips_first_token && !ids.empty()) {
-    std::string first = model_.bytes[static_cast<std::size_t>(ids[0])];
-    for (std::size_t at = first.find(kMetaspace); at != std::string::npos; at = first.find(kMetaspace, at))
-      first.erase(at, kMetaspace.size());
-    text.replace(0, bytes_of(ids[0]).size(), first);
+  bool is_first = true;
+  for (std::int32_t id : ids) {
+    if (id >= vocabulary()) continue;
+    const std::string& bytes = bytes_of(id);
+    text +=
+        is_first && model_.strips_first_token ? without_metaspaces(model_.bytes[static_cast<std::size_t>(id)]) : bytes;
+    is_first = false;
   }
   std::size_t stripped = 0;
   while (stripped < model_.stripped_spaces && text[stripped] == ' ') ++stripped;

@@ -61,7 +61,9 @@ class Tokenizer {
 
   // decode(encode(text)) == text, except for the NFC, the leading space and the bytes without token above. Where tokens
   // are characters it also differs for a U+2581 in the text and next to added tokens. The text includes that of special
-  // tokens, and need not be UTF-8 if the ids do not come from encode. Throws Error for ids outside the vocabulary.
+  // tokens, and need not be UTF-8 if the ids do not come from encode. An id beyond the vocabulary has no text, as in
+  // the `tokenizers` package: models have embeddings with more rows than their tokenizer has tokens. Throws Error for
+  // ids below 0.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   // The token as printable UTF-8 for labels: control characters and broken characters are escaped (\n, \x1b), spaces

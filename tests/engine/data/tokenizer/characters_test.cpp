@@ -106,6 +106,9 @@ TEST_CASE("tokens of characters: the ids and texts of HuggingFace's library, and
         CHECK(tokenizer.encode(texts[i]) == form.at("ids")[i].get<Ids>());
         CHECK(tokenizer.encode(texts[i], cache) == form.at("ids")[i].get<Ids>());
         CHECK(tokenizer.decode(form.at("ids")[i].get<Ids>()) == form.at("decoded")[i].get<std::string>());
+        Ids with_unknown = form.at("ids")[i].get<Ids>();  // decoded to the same text by HuggingFace's library
+        with_unknown.insert(with_unknown.begin(), tokenizer.vocabulary());
+        CHECK(tokenizer.decode(with_unknown) == form.at("decoded")[i].get<std::string>());
       }
       CHECK(tokenizer.encode_with_special_tokens(texts[3], cache) == form.at("special").get<Ids>());
     }

@@ -180,6 +180,15 @@ TEST_CASE("Tokenizer: labels are printable") {
   CHECK(contains(error_of([&] { tokenizer.decode(std::vector<std::int32_t>{-1}); }), "outside the vocabulary"));
 }
 
+TEST_CASE("Tokenizer: an id beyond the vocabulary has no text") {
+  Tokenizer tokenizer = Tokenizer::train({"x"}, 258);
+  std::vector<std::int32_t> ids = tokenizer.encode("ab");
+  ids.insert(ids.begin() + 1, {258, 9999});
+  ids.push_back(258);
+  CHECK(tokenizer.decode(ids) == "ab");
+  CHECK(tokenizer.decode(std::vector<std::int32_t>{258}).empty());
+}
+
 TEST_CASE("Tokenizer: text that is not UTF-8 is an error that names the byte") {
   Tokenizer tokenizer = Tokenizer::train({"x"}, 258);
   CHECK(contains(error_of([&] { tokenizer.encode("abc\xff"); }), "exit 3 the text is not UTF-8 at byte 3"));
