@@ -412,6 +412,14 @@ def test_activations_that_do_not_fit_are_refused():
         model.run_with_cache(np.zeros(65536, int))
 
 
+def test_memory_that_the_engine_keeps_for_the_next_activations_counts_as_free(monkeypatch):
+    model = sinklab.ablation("baseline", vocabulary=8, layers=1, heads=1, width=16, feed_forward=8, context=64)
+    before_and_after = [0, 10**9]
+    monkeypatch.setattr("sinklab.model._available_memory", lambda: before_and_after.pop(0))
+    model.run_with_cache(np.zeros(64, int), names="pattern")
+    assert not before_and_after
+
+
 def test_activations_of_float64_take_twice_the_memory(monkeypatch):
     sizes = dict(vocabulary=8, layers=1, heads=1, width=16, feed_forward=8, context=64)
     monkeypatch.setattr("sinklab.model._available_memory", lambda: 6 * 64 * 65)

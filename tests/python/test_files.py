@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import tomllib
 
 import numpy as np
 import pytest
@@ -27,6 +28,8 @@ def test_a_checkpoint_has_the_parameters_of_its_model(saved):
         np.testing.assert_array_equal(checkpoint[name], model.parameter(name))
         assert len(checkpoint.axes[name].split()) == checkpoint[name].ndim
     assert checkpoint.attributes["ablation"] == "bias_k" and checkpoint.attributes["step"] == "1"
+    # Its batches were the caller's, so eval_<ablation> asks for data instead of measuring on the synthetic task.
+    assert tomllib.loads(checkpoint.attributes["config_toml"])["task"] == "text"
     np.testing.assert_array_equal(sinklab.load(folder)([1, 2, 3]), model([1, 2, 3]))
     with pytest.raises(KeyError, match="nothing"):
         checkpoint["nothing"]
@@ -97,8 +100,11 @@ def test_the_folder_of_a_run(tmp_path):
     (tmp_path / "config.toml").write_text('ablation = "baseline"\nlearning-rate = 0.004\nsteps = 2\n')
     (tmp_path / "metrics.jsonl").write_text('{"step":1,"train_loss":4.1,"sink_1":0}\n{"step":2,"train_loss":"nan"}\n')
     maps = {"layers": 1, "heads": 2, "extra_key": False, "tokens": [["a", "b"]], "weights": [[[[[1], [0.25, 0.75]], None]]]}
-    (tmp_path / "evaluation.json").write_text(json.dumps({"val_loss": 3.5, "maps": maps}))
+    evaluation = {"run": "nan", "val_loss": 3.5, "entropy": "nan", "alpha_k": [0.5, "inf"], "maps": maps}
+    (tmp_path / "evaluation.json").write_text(json.dumps(evaluation))
     run = sinklab.Run(tmp_path)
+    assert np.isnan(run.evaluation["entropy"]) and run.evaluation["alpha_k"] == [0.5, np.inf]
+    assert run.evaluation["run"] == "nan"
     assert run.metrics["step"].tolist() == [1, 2] and np.isnan(run.metrics["train_loss"][1])
     assert run.metrics["sink_1"][0] == 0 and np.isnan(run.metrics["sink_1"][1])
     assert run.settings["learning-rate"] == 0.004 and run.evaluation["val_loss"] == 3.5
@@ -111,6 +117,11 @@ def test_the_folder_of_a_run(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"step":1}\n{"st')
     with pytest.raises(sinklab.Error, match="line 2"):
         sinklab.Run(tmp_path).metrics
+    (tmp_path / "evaluation.json").write_text("{")
+    (tmp_path / "config.toml").write_text("steps = ")
+    for broken, file in ((lambda run: run.evaluation, "evaluation.json is not JSON"), (lambda run: run.settings, "config.toml is not TOML")):
+        with pytest.raises(sinklab.Error, match=file):
+            broken(sinklab.Run(tmp_path))
     with pytest.raises(sinklab.Error, match="no config.toml"):
         sinklab.Run(tmp_path / "none")
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import sinklab
 from golden import MODELS, families, safetensors
+from sinklab.cache import ActivationCache
 
 
 def softmax(scores):
@@ -115,6 +116,39 @@ def test_sink_scores_of_a_model_and_of_its_cache():
         assert abs(of_model.sink_1 - 100 * (pattern[..., 0].mean(-1) > 0.3).mean()) < 1e-9
         assert abs(of_cache.sink_1 - of_model.sink_1) < 1e-9
         assert abs(of_cache.even_alpha_1 - of_model.even_alpha_1) < 1e-12
+
+
+def test_sink_scores_of_patterns_that_are_not_finite():
+    pattern = np.tril(np.full((1, 2, 4, 4), 0.25))
+    whole = sinklab.sink_scores(ActivationCache({"blocks.0.attn.hook_pattern": pattern}, 1, True))
+    assert whole.sink_1 == 100 and whole.sink_1_raw == 0
+    for lost in (np.nan, np.inf):
+        pattern[0, 1, 2, 0] = lost
+        scores = sinklab.sink_scores(ActivationCache({"blocks.0.attn.hook_pattern": pattern}, 1, True))
+        assert np.isnan(scores.sink_1) and np.isnan(scores.sink_1_raw) and np.isnan(scores.alpha_1)
+        assert scores.alpha_1_layer_head[0, 0] == whole.alpha_1_layer_head[0, 0]
+
+
+def test_activations_of_blocks_whose_sublayers_read_no_norm():
+    norms = ("blocks.0.ln1.hook_normalized", "blocks.0.ln2.hook_normalized")
+    assert set(norms) <= set(sinklab.load(MODELS / "llama").activation_names())
+    for model in (sinklab.load(MODELS / "olmo2"), sinklab.ablation("norm_post", vocabulary=40)):
+        assert not [name for name in model.activation_names() if name.endswith("hook_normalized")]
+        assert len(model.run_with_cache([1, 2, 3])[1]) == len(model.activation_names()) - model.cfg["n_layers"]
+        try:
+            model.run_with_cache([1, 2, 3], names=norms[0])
+        except sinklab.Error as error:
+            assert "there is no activation" in str(error)
+        else:
+            raise AssertionError("the residual stream is given as a norm")
+
+
+def test_activations_of_a_mixture_of_experts():
+    assert sinklab.load(MODELS / "llama").cfg["num_experts"] == 0
+    model = sinklab.load(MODELS / "mixtral")
+    _, cache = model.run_with_cache([1, 2, 3], names="mlp_post")
+    assert model.cfg["num_experts"] > 1
+    assert cache["mlp_post", 0].shape == (1, 3, model.cfg["num_experts"] * model.cfg["d_mlp"])
 
 
 def test_loss_is_the_cross_entropy_of_the_next_tokens():

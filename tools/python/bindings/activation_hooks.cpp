@@ -33,10 +33,12 @@ const Parameter* find_parameter(const LanguageModel& model, const std::string& n
 
 }  // namespace
 
-std::vector<std::string> activation_names(std::int64_t layers) {
+std::vector<std::string> activation_names(std::int64_t layers, bool sublayers_read_norms) {
   std::vector<std::string> names{"hook_embed"};
   for (std::int64_t layer = 0; layer < layers; ++layer)
-    for (const std::string& point : kOfBlock) names.push_back("blocks." + std::to_string(layer) + "." + point);
+    for (const std::string& point : kOfBlock)
+      if (sublayers_read_norms || !point.ends_with("hook_normalized"))
+        names.push_back("blocks." + std::to_string(layer) + "." + point);
   return names;
 }
 

@@ -4,12 +4,12 @@
 //   hook_embed                                              (B, P, C)
 //   blocks.l.hook_resid_pre, hook_resid_post                (B, P, C)
 //   blocks.l.hook_attn_out, hook_mlp_out                    (B, P, C), before a norm that follows the sublayer
-//   blocks.l.ln1.hook_normalized, ln2.hook_normalized       (B, P, C), after gain and bias
+//   blocks.l.ln1.hook_normalized, ln2.hook_normalized       (B, P, C), after gain and bias; where sublayers read a norm
 //   blocks.l.attn.hook_q, hook_k                            (B, H, P, D), (B, G, P, D), before norm and rotation
 //   blocks.l.attn.hook_rot_q, hook_rot_k, hook_v            as attention reads them
 //   blocks.l.attn.hook_attn_scores, hook_pattern            (B, H, P, E + P)
 //   blocks.l.attn.hook_z                                    (B, H, P, D)
-//   blocks.l.mlp.hook_post                                  (B, P, F)
+//   blocks.l.mlp.hook_post                                  (B, P, F), of a mixture of E experts (B, P, E F)
 //
 // P positions: the model's own extra tokens, then the T tokens. E = 1 with an extra key, whose column is the first.
 // Scores of keys that a query does not see are -inf.
@@ -26,8 +26,9 @@
 
 namespace sink::python {
 
-// All names for a model of so many layers, in the order of the forward pass.
-std::vector<std::string> activation_names(std::int64_t layers);
+// All names for a model of so many layers, in the order of the forward pass. The sublayers of some placements
+// (OutputNorm, PostNorm) read the residual stream as it is, which is no norm.
+std::vector<std::string> activation_names(std::int64_t layers, bool sublayers_read_norms);
 // Throws Error (Exit::usage) for a name that the model does not have, or that cannot be `replaced`.
 void check_activation_name(const std::string& name, const std::vector<std::string>& known, bool replaced);
 

@@ -51,6 +51,7 @@ RunConfig settings_of(const std::string& toml, const Ablation& ablation) {
   config.task = "bigram-backcopy";  // no data is read
   config.dry_run = true;            // nor a folder written
   require_consistent(config, ablation);
+  config.task = "text";  // The batches are the caller's: a checkpoint must not name the synthetic task as its data.
   return config;
 }
 

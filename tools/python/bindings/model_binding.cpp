@@ -9,6 +9,7 @@
 #include <span>
 
 #include "engine/io/printable.h"
+#include "engine/storage.h"
 #include "engine/stored/stored_matrix.h"
 #include "engine/threads.h"
 #include "eval/generate/continuation.h"
@@ -34,9 +35,16 @@ ModelHandle* load(const nb::bytes& path, const std::string& dtype, const std::st
   return new ModelHandle(ModelHandle::load(given, dtype, device));
 }
 
+std::vector<std::string> names_of(const ModelHandle& handle) {
+  const std::string policies = " " + handle.ablation().policies + " ";
+  const bool read_norms = policies.find(" placement=OutputNorm ") == std::string::npos &&
+                          policies.find(" placement=PostNorm ") == std::string::npos;
+  return activation_names(handle.model().sizes().layers, read_norms);
+}
+
 nb::tuple forward(ModelHandle& handle, const Ids& ids_BT, const std::set<std::string>& read,
                   const std::set<std::string>& replaced, const nb::object& function) {
-  const std::vector<std::string> known = activation_names(handle.model().sizes().layers);
+  const std::vector<std::string> known = names_of(handle);
   for (const std::string& name : read) check_activation_name(name, known, false);
   for (const std::string& name : replaced) check_activation_name(name, known, true);
   const Tensor tokens_BT = tensor_of(ids_BT);
@@ -109,6 +117,12 @@ double loss(ModelHandle& handle, const Ids& ids_BT, const Ids& targets_BT) {
       .item();
 }
 
+bool is_mixture(const ModelHandle& handle) {
+  const auto& parameters = handle.model().parameters();
+  return std::any_of(parameters.begin(), parameters.end(),
+                     [](const auto& parameter) { return parameter->name().ends_with(".router.weight"); });
+}
+
 nb::dict sizes_dict(const ModelHandle& handle) {
   const Sizes& s = handle.model().sizes();
   nb::dict sizes;
@@ -118,6 +132,7 @@ nb::dict sizes_dict(const ModelHandle& handle) {
   sizes["d_model"] = s.width;
   sizes["d_head"] = s.width_of_head();
   sizes["d_mlp"] = s.feed_forward;
+  sizes["num_experts"] = is_mixture(handle) ? s.expert_count() : 0;
   sizes["d_vocab"] = s.vocabulary;
   sizes["n_ctx"] = s.context;
   sizes["window_size"] = s.window;
@@ -172,7 +187,7 @@ void add_model(nb::module_& module) {
       .def_prop_ro("has_tokenizer", &ModelHandle::has_tokenizer)
       .def_prop_ro("item_size", &item_size)
       .def("sizes", &sizes_dict)
-      .def("activation_names", [](const ModelHandle& m) { return activation_names(m.model().sizes().layers); })
+      .def("activation_names", &names_of)
       .def(
           "encode",
           [](ModelHandle& m, const nb::bytes& utf8) {
@@ -238,6 +253,10 @@ void add_model(nb::module_& module) {
       },
       nb::arg("count"));
   module.def("thread_count", [] { return thread_count(); });
+  module.def("release_cached_memory", [] {
+    Computation computation;
+    release_cached_memory();
+  });
 }
 
 }  // namespace sink::python

@@ -27,13 +27,15 @@ class ActivationCache(Mapping):
     ``"rot_q", l``, ``"rot_k", l``            ``blocks.l.attn.hook_rot_q``             (batch, pos, head, d_head)
     ``"v", l``, ``"z", l``                    ``blocks.l.attn.hook_v``                 (batch, pos, head, d_head)
     ``"attn_scores", l`` ``"pattern", l``     ``blocks.l.attn.hook_pattern``           (batch, head, query, key)
-    ``"mlp_post", l``                         ``blocks.l.mlp.hook_post``               (batch, pos, d_mlp)
+    ``"mlp_post", l``                         ``blocks.l.mlp.hook_post``               (batch, pos, d_mlp), of a mixture
+                                                                                       (batch, pos, num_experts * d_mlp)
     ========================================  =======================================  ==========================================
 
     - ``q`` and ``k`` are before query-key norm and rotation; ``rot_q`` and ``rot_k`` are what attention multiplies.
     - ``k`` and ``v`` have the key-value heads of the model (grouped-query attention).
-    - ``normalized`` includes gain and bias of the norm. ``attn_out`` and ``mlp_out`` are before a norm that follows the
-      sublayer (Gemma 3, sandwich norm).
+    - ``normalized`` includes gain and bias of the norm. It exists where sublayers read a norm (not in OLMo 2 and post-norm).
+      ``attn_out`` and ``mlp_out`` are before a norm that follows the sublayer (Gemma 3, sandwich norm).
+    - ``z`` is the pattern times the values, before a learned value bias and before a gate.
     - ``resid_mid`` exists where the blocks are pre-norm. It is resid_pre + attn_out.
     - A model with extra tokens (a sink token) has them before the text. An extra key is the first key of patterns.
 

@@ -72,7 +72,7 @@ class Model:
     def __init__(self, core: _core.Model, path: str):
         self._core = core
         self.path = path
-        #: n_layers, n_heads, d_model, d_head, d_mlp, d_vocab, n_ctx, ...
+        #: n_layers, n_heads, d_model, d_head, d_mlp, d_vocab, n_ctx, num_experts (0: no mixture of experts), ...
         self.cfg: dict[str, int] = core.sizes()
         #: The ablation with the policies of the model, such as "llama".
         self.ablation: str = core.ablation
@@ -221,7 +221,8 @@ class Model:
         return self._core.parameter_names()
 
     def parameter(self, name: str) -> np.ndarray:
-        """A parameter, without a copy; a matrix that stays in its file (GGUF, safetensors) is decoded to float32."""
+        """A parameter, without a copy: ``train_step`` changes the array, so ``.copy()`` what is to stay. A matrix that
+        stays in its file (GGUF, safetensors) is decoded to float32, and one in bfloat16 is converted to it: copies."""
         return self._core.parameter(name)
 
     def _run(self, given: Input, read: set[str], hooks: dict[str, list[Hook]]) -> tuple[np.ndarray, dict]:
@@ -232,13 +233,17 @@ class Model:
 
     def _require_memory(self, names: set[str], batch: int, positions: int) -> None:
         """Refuses activations that do not fit, since Linux would end the process instead."""
-        available = _available_memory()
         c, positions = self.cfg, positions + self.cfg["extra_tokens"]
         heads, keys = c["n_heads"], c["n_key_value_heads"]
-        row = {"pattern": heads * (positions + 1), "attn_scores": heads * (positions + 1), "post": c["d_mlp"],
+        row = {"pattern": heads * (positions + 1), "attn_scores": heads * (positions + 1),
+               "post": c["d_mlp"] * max(1, c["num_experts"]),
                "q": heads * c["d_head"], "rot_q": heads * c["d_head"], "z": heads * c["d_head"],
                "k": keys * c["d_head"], "rot_k": keys * c["d_head"], "v": keys * c["d_head"]}
         needed = self._core.item_size * batch * positions * sum(row.get(name.rpartition("hook_")[2], c["d_model"]) for name in names)
+        available = _available_memory()
+        if needed > available:
+            _core.release_cached_memory()  # of activations of before, which the engine keeps for the next ones
+            available = _available_memory()
         if needed > available:
             raise MemoryError(f"the activations take {needed / 1e9:.1f} GB, and {available / 1e9:.1f} GB are available: "
                               "choose some with names=")

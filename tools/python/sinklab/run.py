@@ -50,6 +50,19 @@ class Maps:
         return "Maps of {} sequences, {} layers, {} heads".format(*self.shape)
 
 
+# Keys of evaluation.json under which a text can be "nan": names, and the texts of tokens.
+_TEXTS_OF_USERS = ("run", "data", "domains", "maps")
+
+
+def _with_numbers(value: Any) -> Any:
+    """The value with floats for "nan", "inf" and "-inf", which JSON has no numbers for."""
+    if isinstance(value, list):
+        return [_with_numbers(element) for element in value]
+    if isinstance(value, dict):
+        return {key: _with_numbers(element) for key, element in value.items()}
+    return float(value) if isinstance(value, str) and value in ("nan", "inf", "-inf") else value
+
+
 class Run:
     """The folder of a run, ``runs/NAME``.
 
@@ -83,18 +96,26 @@ class Run:
                 row = json.loads(line)
             except json.JSONDecodeError:
                 raise Error(f"{self.path / 'metrics.jsonl'}, line {number}, is not JSON: the run may still write it") from None
-            rows.append({key: float(value) if value in ("nan", "inf", "-inf") else value for key, value in row.items()})
+            rows.append(_with_numbers(row))
         return pandas.DataFrame(rows)
 
     @functools.cached_property
     def settings(self) -> dict[str, Any]:
         """config.toml: every setting by its name there, such as learning-rate."""
-        return tomllib.loads(self._text("config.toml", "the folder is not that of a run"))
+        try:
+            return tomllib.loads(self._text("config.toml", "the folder is not that of a run"))
+        except tomllib.TOMLDecodeError as error:
+            raise Error(f"{self.path / 'config.toml'} is not TOML: {error}") from None
 
     @functools.cached_property
     def evaluation(self) -> dict[str, Any]:
         """evaluation.json: the measurements at the end (eval/sink/evaluation_json.h describes the keys)."""
-        return json.loads(self._text("evaluation.json", "a run writes it at its end"))
+        text = self._text("evaluation.json", "a run writes it at its end")
+        try:
+            evaluation = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise Error(f"{self.path / 'evaluation.json'} is not JSON: {error}") from None
+        return {key: value if key in _TEXTS_OF_USERS else _with_numbers(value) for key, value in evaluation.items()}
 
     @property
     def maps(self) -> Maps:

@@ -87,12 +87,17 @@ def _of_patterns(cache: ActivationCache) -> SinkScores:
                     "sink_scores(model, text)")
     row = pattern.sum(-1)
     weight = np.abs(pattern).sum(-1, keepdims=True)
-    proxy = np.divide(np.abs(pattern), weight, out=np.zeros_like(pattern), where=weight > 0)
+    # A NaN stays NaN. Weights that are all zero stay zero.
+    proxy = np.divide(np.abs(pattern), weight, out=np.zeros_like(pattern), where=weight != 0)
     count = min(POSITIONS, keys)
     rows = np.arange(keys, keys - count, -1)
     alpha, raw = (weights.sum(-2)[..., :count] / rows for weights in (proxy, pattern))  # (layer, batch, head, k)
     return SinkScores(alpha_1_layer_head=alpha[..., 0].mean(1), alpha_1_raw_layer_head=raw[..., 0].mean(1),
                       alpha_k=alpha.mean(1), alpha_k_raw=raw.mean(1), row_sum=row.mean((1, -1)),
-                      sink_1=100 * float((alpha[..., 0] > EPSILON).mean()),
-                      sink_1_raw=100 * float((raw[..., 0] > EPSILON).mean()),
+                      sink_1=_percentage_of_sinks(alpha[..., 0]), sink_1_raw=_percentage_of_sinks(raw[..., 0]),
                       even_alpha_1=float((1 / np.arange(1, keys + 1)).mean()))
+
+
+def _percentage_of_sinks(alpha_1: np.ndarray) -> float:
+    """The percentage of heads above the threshold; NaN where a head is not finite, whose comparison would mean nothing."""
+    return 100 * float((alpha_1 > EPSILON).mean()) if np.isfinite(alpha_1).all() else float("nan")
