@@ -3,9 +3,10 @@
 
   run_tests.py [BUILD_FOLDER]   the module of a build with SINK_PYTHON=ON, or the one that pip installed
 
-With pytest all of them; without it those of test_golden.py, which need NumPy alone. Exit 77: there is no module, or no NumPy.
+With pytest all of them; without it those of test_golden.py, which need NumPy alone. Exit 77: no module is installed, or there is
+no NumPy.
 """
-import importlib
+import importlib.util
 import pathlib
 import sys
 
@@ -19,6 +20,9 @@ def main():
     try:
         importlib.import_module("sinklab")
     except ImportError as error:
+        if len(sys.argv) > 1 and (pathlib.Path(sys.argv[1]) / "python").exists() and importlib.util.find_spec("numpy"):
+            print(f"the module of {sys.argv[1]} cannot be imported: {error}", file=sys.stderr)
+            return 1
         print(f"skipped: {error}. Run `pip install .`, or build with -DSINK_PYTHON=ON and this python", file=sys.stderr)
         return 77
     try:

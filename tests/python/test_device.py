@@ -13,6 +13,8 @@ def test_a_device_has_the_values_of_the_cpu(name, dtype, bound):
     try:
         device = sinklab.load(MODELS / name, dtype=dtype, device="cuda")
     except sinklab.Error as error:
+        if "this build has no CUDA" not in str(error):
+            raise
         pytest.skip(str(error))
     cpu = sinklab.load(MODELS / name, dtype=dtype)
     ids = np.arange(12).reshape(2, 6) % 8
