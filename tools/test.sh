@@ -37,8 +37,18 @@ build_and_test() {
   cmake --preset "$preset" >/dev/null
   cmake --build --preset "$preset" "${targets[@]}"
   echo "test: preset $preset: built in $((SECONDS - began)) s"
-  ctest --preset "$preset" "$@"
+  run_ctest "$preset" "$@"
   finish_part "$preset" $began
+}
+
+skipped=""  # names of tests that lack a package or a device here
+# run_ctest PRESET [ctest arguments]
+run_ctest() {
+  local output
+  output=$(mktemp)
+  ctest --preset "$@" | tee "$output"
+  skipped+=$(sed -n 's/^\t *[0-9]* - \(.*\) (Skipped)$/ \1/p' "$output" | tr -d '\n')
+  rm -f "$output"
 }
 
 if [ -n "$op" ]; then
@@ -79,7 +89,7 @@ if [ "$all" -eq 1 ]; then
   cmake --preset debug -DSINK_CUDA=EMULATED >/dev/null  # gdb steps into kernels, too
   build_and_test debug tour train_{pos_learnable,op_sigmoid_none,bias_k,baseline,norm_layer} eval_baseline "${side_by_side[@]}" -R ^gdb_
   cmake --preset asan -DSINK_JOIN_TESTS=ON >/dev/null
-  build_and_test asan -- -j "$(nproc)"
+  build_and_test asan "${side_by_side[@]}"
   build_and_test tsan -- -j 2
   if echo 'int main() {}' | clang++ -x c++ -fsanitize=fuzzer-no-link,address - -o /dev/null 2>/dev/null; then
     build_and_test fuzz -- -j 2
@@ -119,3 +129,4 @@ else
 fi
 printf 'test: passed, in %d min %02d s:\n' $((SECONDS / 60)) $((SECONDS % 60))
 printf 'test:   %s\n' "${report[@]}"
+[ -z "$skipped" ] || echo "test: skipped, for a package or a device that is not here:$skipped"
