@@ -75,6 +75,22 @@ TEST_CASE("layout: what a notify follows is a read-modify-write") {
     }
 }
 
+TEST_CASE("layout: a NaN among the errors that a test compares is not lost") {
+  // std::max(worst, NaN) is worst, and after `worst = NaN` the next error replaces it. keep_worst() has neither fault.
+  const std::regex lost_nan(
+      R"((\w+) = std::max\(\1, (std::)?f?abs\(.* - |if \(!\((\w+) <= (\w+)\)\) \4 = \3;|(\w+) <= (\w+) \? \6 : \5;)");
+  for (const char* faulty : {"worst = std::max(worst, std::abs(x.item(n) - y.item(n)));",
+                             "if (!(error <= worst)) worst = error;", "worst = error <= worst ? worst : error;"})
+    CHECK_MESSAGE(std::regex_search(faulty, lost_nan), faulty);
+  CHECK_FALSE(std::regex_search("largest = std::max(largest, std::abs(y.item(n)));", lost_nan));
+  for (const fs::path& path : files_under("tests", kSources)) {
+    if (path.filename() == "layout_test.cpp") continue;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);)
+      CHECK_MESSAGE(!std::regex_search(line, lost_nan), path.string(), ": ", line);
+  }
+}
+
 TEST_CASE("layout: every operation has a contract, a reference, a CPU and a CUDA backend, a node and a test") {
   const std::set<std::string> without_gradient{"optimizer", "reductions"};
   std::map<std::string, int> operations;  // by folder

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/support/keep_worst.h"
+
 using namespace sink;
 
 TEST_CASE("vector math: exp, logistic and log are near the library's functions") {
@@ -13,11 +15,11 @@ TEST_CASE("vector math: exp, logistic and log are near the library's functions")
   for (double x = -86.9; x < 88.7; x += 0.00137) {
     float y = static_cast<float>(x);
     double exact = std::exp(static_cast<double>(y));
-    worst_exp = std::max(worst_exp, std::abs(exp_fast(y) - exact) / exact);
+    keep_worst(worst_exp, std::abs(exp_fast(y) - exact) / exact);
     double logistic = 1 / (1 + std::exp(-static_cast<double>(y)));
-    worst_logistic = std::max(worst_logistic, std::abs(logistic_fast(y) - logistic) / logistic);
+    keep_worst(worst_logistic, std::abs(logistic_fast(y) - logistic) / logistic);
     float z = exp_fast(y);
-    worst_log = std::max(worst_log, std::abs(log_fast(z) - std::log(static_cast<double>(z))));
+    keep_worst(worst_log, std::abs(log_fast(z) - std::log(static_cast<double>(z))));
   }
   CHECK(worst_exp < 3e-7);
   CHECK(worst_logistic < 4e-7);
@@ -51,7 +53,7 @@ TEST_CASE("vector math: tanh is odd, with relative error below 3e-7") {
   for (std::uint32_t bits = 0x00800000u; bits < 0x42c80000u; bits += 997) {  // the normal floats up to 100
     float x = std::bit_cast<float>(bits);
     double exact = std::tanh(static_cast<double>(x));
-    worst = std::max(worst, std::abs(tanh_fast(x) - exact) / exact);
+    keep_worst(worst, std::abs(tanh_fast(x) - exact) / exact);
     if (tanh_fast(-x) != -tanh_fast(x)) FAIL("not odd at " << x);
   }
   CHECK(worst < 3e-7);
@@ -66,8 +68,8 @@ TEST_CASE("vector math: erf is odd, with absolute error below 8e-8 and relative 
   for (std::uint32_t bits = 0x00800000u; bits < 0x41200000u; bits += 997) {  // the normal floats up to 10
     float x = std::bit_cast<float>(bits);
     double exact = std::erf(static_cast<double>(x)), error = std::abs(erf_fast(x) - exact);
-    worst = std::max(worst, error);
-    worst_relative = std::max(worst_relative, error / exact);
+    keep_worst(worst, error);
+    keep_worst(worst_relative, error / exact);
     if (erf_fast(-x) != -erf_fast(x)) FAIL("not odd at " << x);
   }
   CHECK(worst < 8e-8);

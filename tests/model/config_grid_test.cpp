@@ -13,6 +13,7 @@
 #include "tests/model/open_golden.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
+#include "tests/support/keep_worst.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -112,8 +113,7 @@ double logits_difference(const Tensor& logits_BTV, const Tensor& golden_NV) {
   const std::int64_t N = golden_NV.dim(0), V = golden_NV.dim(1), first = (logits_BTV.dim(1) - N) * V;
   double difference = 0, scale = 0;
   for (std::int64_t n = 0; n < N * V; ++n) {
-    const double d = std::abs(logits_BTV.item(first + n) - golden_NV.item(n));
-    difference = d <= difference ? difference : d;
+    keep_worst(difference, std::abs(logits_BTV.item(first + n) - golden_NV.item(n)));
     scale = std::max(scale, std::abs(golden_NV.item(n)));
   }
   return difference / scale;
@@ -127,8 +127,8 @@ double attention_difference(const Watcher& watcher, const Tensor& golden_LHN) {
     for (const Tensor& map : map_H)
       for (std::int64_t t = 0; t < map.dim(0); ++t)
         for (std::int64_t s = 0; s <= t; ++s) {
-          const double d = std::abs(map.item(t * map.dim(1) + map.dim(1) - map.dim(0) + s) - golden_LHN.item(n++));
-          difference = d <= difference ? difference : d;
+          keep_worst(difference,
+                     std::abs(map.item(t * map.dim(1) + map.dim(1) - map.dim(0) + s) - golden_LHN.item(n++)));
         }
   CHECK(n == golden_LHN.size());
   return difference;
@@ -181,11 +181,11 @@ TEST_CASE("config grid: logits and attention are those of transformers in float6
                 logits_difference(model->logits(tokens_BT, {.hooks = has_attention ? &watcher : &ForwardHooks::none()}),
                                   grid.array(one["logits"]));
             CHECK(logits < kClose);
-            worst_logits = std::max(worst_logits, logits);
+            keep_worst(worst_logits, logits);
             if (!has_attention) return;
             const double attention = attention_difference(watcher, grid.array(one["attention"]));
             CHECK(attention < kClose);
-            worst_attention = std::max(worst_attention, attention);
+            keep_worst(worst_attention, attention);
           },
           &message);
       CHECK_MESSAGE(code == Exit::ok, message);

@@ -5,6 +5,7 @@
 
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"
+#include "tests/support/keep_worst.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -45,8 +46,7 @@ double part_by_part(LanguageModel& model, const Tensor& tokens_BT, KeyValueCache
         for (std::int64_t id = 0; id < V; ++id) {
           double expected = at_once.item((b * T + begin + t) * V + id);
           largest = std::max(largest, std::abs(expected));
-          double difference = std::abs(part.item((b * n + t) * V + id) - expected);
-          if (!(difference <= worst)) worst = difference;
+          keep_worst(worst, std::abs(part.item((b * n + t) * V + id) - expected));
         }
     begin += n;
     CHECK(cache.length() == begin + model.extra_tokens());
@@ -106,7 +106,7 @@ TEST_CASE("key and value cache: what was dropped has never been, where positions
     Tensor later = model->logits(columns(tokens, 9, T), {.cache = &cache}), expected = model->logits(without);
     double worst = 0;
     for (std::int64_t n = 0; n < later.size(); ++n)
-      worst = std::max(worst, std::abs(later.item(n) - expected.item((without.dim(1) - 4) * V + n)));
+      keep_worst(worst, std::abs(later.item(n) - expected.item((without.dim(1) - 4) * V + n)));
     CHECK(worst < 1e-12);
   }
 }
@@ -120,8 +120,7 @@ TEST_CASE("key and value cache: the last tokens can be taken back") {
   CHECK(part_by_part(*model, tokens, *std::make_unique<KeyValueCache>(cache_for(*model))) < 1e-12);
   Tensor again = model->logits(columns(tokens, 5, T), {.cache = &cache}), expected = model->logits(tokens);
   double worst = 0;
-  for (std::int64_t n = 0; n < again.size(); ++n)
-    worst = std::max(worst, std::abs(again.item(n) - expected.item(5 * V + n)));
+  for (std::int64_t n = 0; n < again.size(); ++n) keep_worst(worst, std::abs(again.item(n) - expected.item(5 * V + n)));
   CHECK(worst < 1e-12);
 }
 

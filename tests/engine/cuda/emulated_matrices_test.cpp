@@ -9,6 +9,7 @@
 #include "engine/cuda/matrix_instructions.cuh"
 #include "engine/cuda/warp.cuh"
 #include "engine/rng.h"
+#include "tests/support/keep_worst.h"
 #include "tests/support/kernel_errors.h"
 #include "tests/support/schedules.h"
 #include "tools/selftest/selftest_kernels.h"
@@ -164,7 +165,7 @@ TEST_CASE("emulated approximations: errors are close to the documented ones, and
       int exact = 0;
       for (std::int64_t i = 0; i < kCount; ++i) {
         double expected = one.exact(x.item(i)), wrong = std::abs(got.item(i) - expected);
-        worst = std::max(worst, one.absolute ? wrong : wrong / std::abs(expected));
+        keep_worst(worst, one.absolute ? wrong : wrong / std::abs(expected));
         exact += got.item(i) == static_cast<double>(static_cast<float>(expected));
         CHECK(got.item(i) == first.item(i));
       }

@@ -6,6 +6,7 @@
 
 #include "engine/ops/attention/attention.h"
 #include "engine/rng.h"
+#include "tests/support/keep_worst.h"
 
 namespace sink::test {
 
@@ -19,17 +20,14 @@ inline Tensor random_normals(const Shape& shape, const char* stream, DType dtype
 
 inline double largest_magnitude(const Tensor& x) {
   double largest = 0;
-  for (std::int64_t n = 0; n < x.size(); ++n) largest = std::max(largest, std::abs(x.item(n)));
+  for (std::int64_t n = 0; n < x.size(); ++n) keep_worst(largest, std::abs(x.item(n)));
   return largest;
 }
 
 // Infinite if a value is not finite, so that NaN is never a small difference.
 inline double largest_difference(const Tensor& x, const Tensor& y) {
   double largest = 0;
-  for (std::int64_t n = 0; n < x.size(); ++n) {
-    double difference = std::abs(x.item(n) - y.item(n));
-    if (!(difference <= largest)) largest = std::isfinite(difference) ? difference : INFINITY;
-  }
+  for (std::int64_t n = 0; n < x.size(); ++n) keep_worst(largest, std::abs(x.item(n) - y.item(n)));
   return largest;
 }
 
