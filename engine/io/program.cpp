@@ -28,13 +28,13 @@ int report(const char* program, const std::string& message, Exit code) {
 // The message of a call of std::filesystem that no reader or writer has put into words.
 int report_path(const char* program, const std::filesystem::filesystem_error& error) {
   const int why = error.code().value();
-  const bool no_path = why == ELOOP || why == ENAMETOOLONG;
+  const bool bad_path = why == ELOOP || why == ENAMETOOLONG || why == EACCES;
   const std::string path = error.path1().string();
   return report(program,
                 "cannot use " + (path.empty() ? "a file or folder" : path) + ": " + std::strerror(why) +
-                    (no_path ? "; give another path" : ""),
+                    (bad_path ? "; give another path" : ""),
                 is_shortage(why) ? Exit::out_of_memory
-                : no_path        ? Exit::bad_input
+                : bad_path       ? Exit::bad_input
                                  : Exit::io);
 }
 
