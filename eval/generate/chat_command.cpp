@@ -25,15 +25,21 @@ struct ChatOptions : GenerationOptions {
 // The conversation as tokens. Tokens that the model has not read yet are pending.
 class Conversation {
  public:
-  Conversation(const ChatOptions& options, const Checkpoint& checkpoint, LanguageModel& model,
+  Conversation(const ChatOptions& options, const Checkpoint& checkpoint, LanguageModel& model, const TrainedOn& run,
                const Tokenizer& tokenizer)
       : options_(options),
         tokenizer_(tokenizer),
         encoder_(tokenizer, options.form.empty() ? chat_template_of(tokenizer) : chat_template_named(options.form)),
         reader_(model, options.eviction),
         stops_(stop_tokens(checkpoint, &tokenizer)) {
-    if (const std::int64_t begin = integer_or(checkpoint, "begin_token", -1); begin >= 0)
-      pending_.push_back(static_cast<std::int32_t>(begin));
+    if (run.fixed_token >= 0 && (run.fixed_position != 1 || run.fixed_to > 1))
+      throw Error(options.model +
+                      " was trained with a fixed token at another position than the first; chat takes models "
+                      "that have it first, or have none",
+                  Exit::usage);
+    // A fixed token of the run is where the tokenizer would put its begin token.
+    const std::int64_t begin = run.fixed_token >= 0 ? run.fixed_token : integer_or(checkpoint, "begin_token", -1);
+    if (begin >= 0) pending_.push_back(static_cast<std::int32_t>(begin));
     TextPlace anywhere = TextPlace::inside;
     const std::vector<std::int32_t> end = encoder_.end(anywhere, cache_);
     if (end.size() == 1) stops_.push_back(end[0]);
@@ -86,9 +92,9 @@ class Conversation {
 
 int run_chat(const ChatOptions& options, const Ablation& ablation) {
   auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute);
-  const Tokenizer tokenizer =
-      tokenizer_of(checkpoint, options.data.empty() ? trained_on(checkpoint, model->sizes()).data : options.data);
-  Conversation conversation(options, checkpoint, *model, tokenizer);
+  const TrainedOn run = trained_on(checkpoint, model->sizes());
+  const Tokenizer tokenizer = tokenizer_of(checkpoint, options.data.empty() ? run.data : options.data);
+  Conversation conversation(options, checkpoint, *model, run, tokenizer);
   print_header(*model, options.model, ablation, options.compute);
   const bool terminal = ::isatty(STDIN_FILENO);
   if (terminal) std::fputs("An empty line or Ctrl-D ends the conversation.\n", stderr);

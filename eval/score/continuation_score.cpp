@@ -96,7 +96,7 @@ std::vector<ContinuationTokens> PairEncoder::operator()(const ScorePair& pair, E
   const std::string context = pair.context.substr(0, without_white_space_at_end(pair.context));
   std::vector<std::int32_t> ids = tokenizer.encode(pair.context + pair.continuation, cache);
   std::size_t before = tokenizer.encode(context, cache).size();
-  const std::vector<std::int32_t> first = before > 0 || !begin.empty() ? begin : std::vector<std::int32_t>{prefix};
+  const std::vector<std::int32_t> first = before > 0 ? begin : std::vector<std::int32_t>{prefix};
   if (first == std::vector<std::int32_t>{-1})
     throw JsonFailure("expected a context, as the tokenizer has no token to begin with: give --prefix-token");
   if (ids.size() < first.size() || !std::equal(first.begin(), first.end(), ids.begin())) {

@@ -50,9 +50,13 @@ PairEncoder encoder_of(const ScoreOptions& options, const Tokenizer& tokenizer, 
                     (run.fixed_to > 1 ? "a drawn position" : "position " + std::to_string(run.fixed_position)) +
                     " of every sequence; score takes models that have it first, or have none",
                 Exit::usage);
-  if (run.fixed_token >= 0) encoder.begin = {static_cast<std::int32_t>(run.fixed_token)};
-  if (const std::int64_t begin = integer_or(checkpoint, "begin_token", -1); begin >= 0)
-    encoder.begin = {static_cast<std::int32_t>(begin)};
+  // A fixed token of the run is where the tokenizer would put its begin token.
+  const std::int64_t begin = run.fixed_token >= 0 ? run.fixed_token : integer_or(checkpoint, "begin_token", -1);
+  if (begin >= 0) encoder.begin = {static_cast<std::int32_t>(begin)};
+  if (options.prefix_token >= sizes.vocabulary)
+    throw Error("--prefix-token must be below the " + std::to_string(sizes.vocabulary) +
+                    " tokens of the model's vocabulary, got " + std::to_string(options.prefix_token),
+                Exit::usage);
   encoder.prefix = options.prefix_token >= 0 ? static_cast<std::int32_t>(options.prefix_token)
                                              : prefix_token_of(tokenizer, checkpoint, encoder.begin);
   return encoder;

@@ -147,6 +147,43 @@ TEST_CASE("score: what has no context stands behind the token that the model's f
   }
 }
 
+TEST_CASE(
+    "score: a run's fixed token comes first, else the begin token, or the one of --prefix-token without context") {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint = load_checkpoint(checkpoint_with_text(folder));
+  write_bytes(folder / "lines.jsonl",
+              "{\"context\": \"the\", \"continuation\": \" cat\"}\n"
+              "{\"context\": \"\", \"continuation\": \"the mat\"}\n");
+  const std::string model = folder / "begins.h5";
+  const Tokenizer words = tokenizer();
+  const auto check = [&](const std::string& option, std::int32_t with_context, std::int32_t without_context) {
+    CAPTURE(option);
+    std::istringstream lines(run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl" + option));
+    const auto expected = [&](std::int32_t first, const std::string& text, std::size_t context) {
+      std::vector<std::int32_t> ids = words.encode(text);
+      ids.insert(ids.begin(), first);
+      return log_probability(folder, model, ids, 1 + context);
+    };
+    for (const double logprob :
+         {expected(with_context, "the cat", words.encode("the").size()), expected(without_context, "the mat", 0)}) {
+      std::string line;
+      REQUIRE(std::getline(lines, line));
+      CHECK(Json::parse(line)["logprob"].get<double>() == doctest::Approx(logprob).epsilon(1e-5));
+    }
+  };
+  checkpoint.attributes["begin_token"] = "7";
+  save_checkpoint(model, checkpoint);
+  check("", 7, 7);
+  check(" --prefix-token 99", 7, 99);
+  checkpoint.attributes["config_toml"] = "fixed-token = 3\n";
+  save_checkpoint(model, checkpoint);
+  check("", 3, 3);
+  Subprocess refused(folder,
+                     words_of("eval_baseline score " + model + " " + folder / "lines.jsonl" + " --prefix-token 262"));
+  CHECK(refused.wait() == 2);
+  CHECK_MESSAGE(refused.err().find("--prefix-token must be below the 262") != std::string::npos, refused.err());
+}
+
 TEST_CASE("score: lm-evaluation-harness's adapter hands on what score says") {
   const TemporaryFolder folder;
   if (!std::filesystem::exists("/usr/bin/python3")) return;
