@@ -30,13 +30,16 @@ inline constexpr auto kurtosis_of = [](auto span) {
     second += square / n;
     fourth += square * square / n;
   }
-  return second > 0 ? fourth / (second * second) : 0;
+  return second == 0 ? 0 : fourth / (second * second);  // NaN where a value is not finite
 };
 
-// The largest |x|. Not xt::amax, which drops the values before a NaN.
+// The largest |x|; NaN if one is NaN. Not xt::amax, which drops the values before a NaN.
 inline constexpr auto largest_size_of = [](auto span) {
   double largest = 0;
-  for (auto x : span) largest = std::max(largest, std::abs(static_cast<double>(x)));
+  for (auto x : span) {
+    const double size = std::abs(static_cast<double>(x));
+    if (size > largest || std::isnan(size)) largest = size;
+  }
   return largest;
 };
 

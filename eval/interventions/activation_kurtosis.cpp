@@ -28,8 +28,10 @@ double largest_by_median(auto values) {
 
 class KurtosisHooks final : public HiddenStateHooks {
  public:
-  KurtosisHooks(std::int64_t layers, std::int64_t sequences)
-      : layers_(static_cast<std::size_t>(layers)), weight_(1 / static_cast<double>(sequences)) {
+  KurtosisHooks(const Sizes& sizes, std::int64_t sequences)
+      : layers_(static_cast<std::size_t>(sizes.layers)),
+        feed_forward_(static_cast<std::size_t>(sizes.feed_forward)),
+        weight_(1 / static_cast<double>(sequences)) {
     kurtosis_.residual_first.assign(layers_ + 1, 0);
     kurtosis_.residual_others = kurtosis_.residual_largest_by_median = kurtosis_.residual_first;
     kurtosis_.inputs.assign(layers_, std::vector<double>(kProducts, 0));
@@ -54,10 +56,24 @@ class KurtosisHooks final : public HiddenStateHooks {
   void add(std::int64_t layer, SublayerKind kind, std::size_t product, const Var& x) {
     const std::size_t column = (kind == SublayerKind::attention ? 0 : 2) + product;
     double& cell = kurtosis_.inputs.at(static_cast<std::size_t>(layer)).at(column);
-    for_each_sequence(x.value(), [&](auto values) { cell += weight_ * kurtosis_of(values); });
+    const bool of_experts = column == 3 && x.value().dim(-1) > static_cast<std::int64_t>(feed_forward_);
+    for_each_sequence(x.value(), [&](auto values) {
+      cell += weight_ * (of_experts ? kurtosis_of(chosen(values)) : kurtosis_of(values));
+    });
+  }
+  // Of a mixture, the F elements of each expert that was chosen. Those of the others are zeros, which no product needs.
+  template <class R>
+  std::vector<R> chosen(std::span<const R> values) const {
+    std::vector<R> kept;
+    for (std::size_t at = 0; at < values.size(); at += feed_forward_) {
+      const auto expert = values.subspan(at, feed_forward_);
+      if (std::ranges::any_of(expert, [](R y) { return static_cast<double>(y) != 0; }))
+        kept.insert(kept.end(), expert.begin(), expert.end());
+    }
+    return kept;
   }
 
-  std::size_t layers_;
+  std::size_t layers_, feed_forward_;
   double weight_;
   ActivationKurtosis kurtosis_;
 };
@@ -65,7 +81,7 @@ class KurtosisHooks final : public HiddenStateHooks {
 }  // namespace
 
 ActivationKurtosis activation_kurtosis(LanguageModel& model, const Batch& sequences, std::int64_t batch) {
-  KurtosisHooks hooks(model.sizes().layers, sequences.sequences());
+  KurtosisHooks hooks(model.sizes(), sequences.sequences());
   for (std::int64_t first = 0; first < sequences.sequences(); first += batch) {
     const Batch part = sequences.rows(first, std::min(sequences.sequences(), first + batch));
     model.next_logits(part.tokens_BT(), {.hooks = &hooks, .documents = part.documents()});

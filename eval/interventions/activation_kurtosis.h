@@ -16,7 +16,8 @@ struct ActivationKurtosis {
   std::vector<double> residual_first, residual_others;  // [layer 0 ... L]: 0 is the embedding
   // Over all T x C elements of a sequence: largest |x| / median |x|.
   std::vector<double> residual_largest_by_median;
-  // Over all elements of a sequence that enter a matrix product: q, k, v; the output of attention; up and gate; down.
+  // Over all elements of a sequence that enter a matrix product: q, k, v; the output of attention; up and gate; down,
+  // of a mixture with the chosen experts only.
   ValueTable inputs;  // [layer][4]
 };
 

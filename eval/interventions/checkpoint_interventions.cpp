@@ -72,7 +72,7 @@ std::string json_of(const CheckpointInterventions& all, const InterventionReques
   if (!input.data_sha256.empty()) json["measured_data_sha256"] = input.data_sha256;
   for (const InterventionResult& result : all.measured.results) json["interventions"].push_back(json_of(result));
   if (all.kurtosis) json["kurtosis"] = json_of(*all.kurtosis);
-  return json.dump(1) + "\n";
+  return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 Measured input_of(const InterventionRequest& request, const Checkpoint& checkpoint, const Sizes& sizes) {

@@ -11,6 +11,7 @@
 #include "engine/threads.h"
 #include "eval/interventions/intervention_hooks.h"
 #include "eval/interventions/quantisation.h"
+#include "eval/sink/evaluation.h"
 #include "eval/vector_statistics.h"
 
 namespace sink {
@@ -291,6 +292,7 @@ Interventions intervene(LanguageModel& model, const Batch& sequences, const std:
   const std::vector<Comparison> found = gather(model, sequences, rows, batch, each_token);
   Interventions all{
       sequences.sequences(), sequences.context(), sum_of(found.at(0).before) / sum_of(found.at(0).targets), {}};
+  require_finite_loss(all.loss);
   for (std::size_t n = 0; n < rows.size(); ++n) all.results.push_back(result_of(rows[n], found[n]));
   return all;
 }

@@ -72,7 +72,7 @@ QuantisedMatrices::QuantisedMatrices(LanguageModel& model, int bits, Grain grain
     : model_(model), saved_(model.parameters().masters().clone()) {
   for (const auto& parameter : model.parameters()) {
     const Shape& shape = parameter->info().shape;
-    if (!parameter->name().starts_with("blocks.") || shape.rank() != 2) continue;
+    if (!parameter->name().starts_with("blocks.") || parameter->info().role != ParameterRole::weight) continue;
     if (parameter->stored())
       replaced_.emplace_back(parameter.get(),
                              parameter->exchange_stored(quantised_copy(*parameter->stored(), bits, grain)));

@@ -9,6 +9,7 @@
 #include <cmath>
 
 #include "engine/tensor_view.h"
+#include "eval/input_options.h"
 #include "eval/input_tokens.h"
 #include "eval/interventions/activation_kurtosis.h"
 #include "eval/interventions/intervention_hooks.h"
@@ -606,6 +607,75 @@ TEST_CASE("interventions: kurtosis and outliers of what goes through, by hand") 
     CHECK(found.residual_others.at(2) == Approx(others).epsilon(1e-9));
     CHECK(found.residual_largest_by_median.at(2) == Approx(outlier).epsilon(1e-9));
     CHECK(found.inputs.at(1).at(3) == Approx(down).epsilon(1e-9));
+  }
+}
+
+TEST_CASE("interventions: of a mixture's experts those that were chosen count, and biases are no matrices") {
+  if (!is_built("gpt_oss")) return;
+  Sizes sizes{.layers = 2, .heads = 4, .width = 32, .feed_forward = 24, .context = 16, .vocabulary = 23};
+  sizes.experts = 6;
+  sizes.chosen_experts = 2;
+  auto model = ablation_named("gpt_oss").make_model(sizes, InitScheme::torch, 3, DType::F64);
+  const Batch sequences = sequences_of(5);
+  struct Down final : ForwardHooks {
+    Tensor y_BTF;
+    void projection_input(std::int64_t, SublayerKind kind, Var& y) override {
+      if (kind == SublayerKind::feed_forward) y_BTF = y.value().clone();
+    }
+  } down;
+  model->loss(sequences, 1, {.hooks = &down});
+  REQUIRE(down.y_BTF.dim(-1) == 6 * 24);
+  double expected = 0;
+  for (std::int64_t b = 0; b < 4; ++b) {
+    std::vector<double> y;
+    for (std::int64_t i = b * 5 * 144; i < (b + 1) * 5 * 144; ++i)
+      if (down.y_BTF.item(i) != 0) y.push_back(down.y_BTF.item(i));
+    CHECK(y.size() == 5 * 2 * 24);
+    double mean = 0, second = 0, fourth = 0;
+    for (double x : y) mean += x / 240;
+    for (double x : y) second += std::pow(x - mean, 2) / 240, fourth += std::pow(x - mean, 4) / 240;
+    expected += fourth / second / second / 4;
+  }
+  CHECK(activation_kurtosis(*model, sequences, 4).inputs.at(1).at(3) == Approx(expected).epsilon(1e-9));
+
+  int matrices = 0, others = 0;
+  std::vector<std::pair<const Parameter*, Tensor>> before;
+  for (const auto& parameter : model->parameters()) {
+    if (parameter->name().ends_with("bias") && parameter->master().rank() == 2)  // they begin as zeros
+      parameter->mutable_master().copy_from(Tensor::full(parameter->master().shape(), 0.37, DType::F64));
+    before.emplace_back(parameter.get(), parameter->master().clone());
+  }
+  const QuantisedMatrices quantised(*model, 3, Grain::tensor);
+  for (const auto& [parameter, was] : before) {
+    bool same = true;
+    for (std::int64_t i = 0; i < was.size(); ++i) same &= was.item(i) == parameter->master().item(i);
+    const bool is_matrix = parameter->name().starts_with("blocks.") && parameter->name().ends_with(".weight");
+    CHECK_MESSAGE(same != is_matrix, parameter->name());
+    ++(is_matrix ? matrices : others);
+  }
+  CHECK(matrices == 2 * 5);  // qkv, out, router, gate_up, down
+  CHECK(others > 10);
+}
+
+TEST_CASE("interventions: a model whose values overflow has no results, as with other measures") {
+  auto model = model_of("baseline");
+  for (const auto& parameter : model->parameters())
+    if (parameter->name() == "blocks.1.feed_forward.down.weight")
+      parameter->mutable_master().copy_from(Tensor::full(parameter->master().shape(), INFINITY, DType::F64));
+  model->parameters().refresh();
+  check_refused([&] { intervene(*model, sequences_of(9), default_interventions({1}), 4); }, {"the loss is not finite"},
+                Exit::diverged);
+}
+
+TEST_CASE("interventions: the name of a text ends with a whole character") {
+  InputOptions input;
+  for (const std::string begin : {"", "a", "ab"}) {
+    input.text = begin;
+    for (int n = 0; n < 20; ++n) *input.text += "\u6ce8";
+    const std::string name = input.name();
+    CHECK(name.size() <= 43);
+    CHECK((name.size() - begin.size()) % 3 == 0);  // whole characters of three bytes, and three dots
+    CHECK(name.ends_with("\u6ce8..."));
   }
 }
 
