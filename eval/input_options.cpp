@@ -13,6 +13,10 @@ constexpr std::int64_t kLongestSequence = std::int64_t{1} << 40;  // tokens, whe
 
 std::string text_of(const InputOptions& input) {
   if (input.text) return *input.text;
+  if (input.text_file->ends_with(".jsonl"))
+    throw Error(
+        *input.text_file + ": only `sink` and `score` read .jsonl, a text in each line: give a file with one text",
+        Exit::usage);
   std::string text = read_file("text", *input.text_file);
   if (text.ends_with('\n')) text.pop_back();  // the line end of the file is no part of the text
   return text;
@@ -21,10 +25,13 @@ std::string text_of(const InputOptions& input) {
 }  // namespace
 
 std::string InputOptions::name() const {
-  constexpr std::size_t kLongestName = 40;
+  constexpr std::size_t kLongestName = 40;  // bytes, of whole characters
   if (tokens) return *tokens;
   if (text_file) return *text_file;
-  return text->size() <= kLongestName ? *text : text->substr(0, kLongestName) + "...";
+  if (text->size() <= kLongestName) return *text;
+  std::size_t end = kLongestName;
+  while (end > 0 && (static_cast<unsigned char>((*text)[end]) & 0xC0) == 0x80) --end;
+  return text->substr(0, end) + "...";
 }
 
 TextCut InputOptions::cut(const Checkpoint& checkpoint, const TrainedOn& run, const Sizes& sizes) const {
@@ -44,7 +51,15 @@ Tokenizer InputOptions::tokenizer(const Checkpoint& checkpoint, const TrainedOn&
   return tokenizer_of(checkpoint, data.empty() ? run.data : data);
 }
 
+void InputOptions::require_read_data(const Checkpoint& checkpoint) const {
+  if (data.empty() || !any() || (!tokens && !checkpoint.attributes.contains("tokenizer_json"))) return;
+  throw Error("--data is not read for this input" +
+                  std::string(tokens ? "" : ", because the checkpoint has a tokenizer") + ": leave it out",
+              Exit::usage);
+}
+
 Tensor InputOptions::sequences(const Checkpoint& checkpoint, const Sizes& sizes) const {
+  require_read_data(checkpoint);
   if (tokens) return read_token_sequences(*tokens, sizes.vocabulary, sizes.context, min_tokens);
   const TrainedOn run = trained_on(checkpoint, sizes);
   return text_sequences(tokenizer(checkpoint, run), text_of(*this), cut(checkpoint, run, sizes));

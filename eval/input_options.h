@@ -28,6 +28,8 @@ struct InputOptions {
   bool any() const { return tokens || text || text_file; }
   // The file, or the beginning of the text, for reports.
   std::string name() const;
+  // --data is read for a tokenizer, where the checkpoint has none. Throws Error (Exit::usage) for other data.
+  void require_read_data(const Checkpoint& checkpoint) const;
   // I32 (N, T), by the tokenizer of the checkpoint or of `data`. Throws Error: see token_sequences.h, text_sequences.h.
   Tensor sequences(const Checkpoint& checkpoint, const Sizes& sizes) const;
   // The same without a checkpoint: at most `max_tokens` tokens of this tokenizer.

@@ -237,6 +237,38 @@ TEST_CASE("generate: ends at the end tokens of a model's files, in place and as 
   }
 }
 
+TEST_CASE("chat: a run's fixed token stands where the tokenizer would put its begin token") {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint = load_checkpoint(checkpoint_with_text(folder));
+  const auto answer = [&](const std::string& begin, const std::string& settings) {
+    checkpoint.attributes["begin_token"] = begin;
+    checkpoint.attributes["config_toml"] = settings;
+    const std::string path = folder / "chat.h5";
+    save_checkpoint(path, checkpoint);
+    return piped(folder, "a\\n", "eval_baseline chat --max-new-tokens 12 --window 8 --keep-first 4 " + path);
+  };
+  CHECK(answer("7", "fixed-token = 3\n").out == answer("3", "").out);
+  CHECK(answer("3", "").out.size() > 2);
+  CHECK(answer("7", "").out != answer("3", "").out);
+  const Output refused = answer("7", "fixed-token = 3\nfixed-position = 5\n");
+  CHECK(refused.code == 2);
+  CHECK_MESSAGE(refused.err.find("a fixed token at another position than the first") != std::string::npos, refused.err);
+}
+
+TEST_CASE("generate: --data that is not read, and a file of many texts, are refused") {
+  const TemporaryFolder folder;
+  const std::string model = checkpoint_with_text(folder);
+  write_bytes(folder / "ids.txt", "1 2 3\n");
+  write_bytes(folder / "texts.jsonl", "{\"text\": \"the cat\"}\n");
+  const std::string tokens = " --tokens " + folder / "ids.txt", data = " --data " + folder / "none";
+  for (const char* command : {"generate", "attention", "interventions", "lens"}) {
+    const std::string line = std::string("eval_baseline ") + command + " " + model;
+    check_error(folder, line + tokens + data, 2, "--data is not read for this input: leave it out");
+    check_error(folder, line + " --text x" + data, 2, "because the checkpoint has a tokenizer");
+    check_error(folder, line + " --text-file " + folder / "texts.jsonl", 2, "only `sink` and `score` read .jsonl");
+  }
+}
+
 TEST_CASE("chat: an answer for every line, until there are no more or the context is full") {
   TemporaryFolder folder;
   const std::string line = "eval_baseline chat --max-new-tokens 1 " + checkpoint_with_text(folder);
