@@ -69,7 +69,7 @@ ReadText read_text(const AttentionOptions& options, const Ablation& ablation) {
         first.documents().defined() ? first.documents().end(0, 0, first.context()) : first.context();
     tokens_1T = first.tokens_BT().slice(0, {1, end});
     labels.token_text = [data, of_id = token_labels(checkpoint, data.get())](std::int32_t id) { return of_id(id); };
-    labels.text_begins = run.fixed_token >= 0 && run.fixed_position == 1;
+    labels.text_begins = run.fixed_token >= 0 && run.fixed_position == 1 && run.fixed_to <= 1;
     labels.begin = end < first.context() ? "the first document of the first validation sequence of the run"
                                          : "the first validation sequence of the run";
   }

@@ -213,18 +213,18 @@ void measure_all_inputs(const SinkRun& run, const Input& natural, const DataSour
             of_input.json(measured.back().second, inputs[i].tokens, from);
     measured.back().second.patterns = {};
   }
-  run.options.output.write(inputs_table(measured), json + "}\n}\n");
+  std::string table = inputs_table(measured);
+  for (const auto& [name, evaluation] : measured)
+    if (!evaluation.by_length.lengths.empty())
+      table += name + ":\n" + sinks_by_length_table(evaluation.by_length, run.replaced_position());
+  run.options.output.write(table, json + "}\n}\n");
 }
 
-// --data is read for the text of the run, and for a tokenizer where the checkpoint has none.
+// --data is also read for the text of the run.
 void require_read_data(const SinkOptions& options, const Checkpoint& checkpoint) {
-  const bool needs_tokenizer = options.given.any() && !options.given.tokens;
-  if (options.given.data.empty() || options.input_name() == "text" ||
-      (needs_tokenizer && !checkpoint.attributes.contains("tokenizer_json")))
-    return;
-  throw Error("--data is not read for this input" +
-                  std::string(needs_tokenizer ? ", because the checkpoint has a tokenizer" : "") + ": leave it out",
-              Exit::usage);
+  options.given.require_read_data(checkpoint);
+  if (!options.given.any() && !options.given.data.empty() && options.input_name() != "text")
+    throw Error("--data is not read for this input: leave it out", Exit::usage);
 }
 
 int run_sink(const SinkOptions& options, const Ablation& ablation) {
@@ -303,6 +303,8 @@ void add_sink_input_options(CLI::App* sink, SinkOptions& options) {
   for (CLI::Option* given : {texts[0], texts[1], tokens}) given->excludes(input);
   sink->callback([&options, texts, tokens, sequences, seed] {
     if (options.all_inputs) return;
+    if (*seed && options.input == "text" && !options.given.any())
+      throw CLI::ValidationError("--seed", "is of random and repeated tokens, and the input is text: leave it out");
     for (CLI::Option* given : {texts[0], texts[1], tokens})
       for (CLI::Option* other : {sequences, seed})
         if (*given && *other) throw CLI::ExcludesError(given->get_name(), other->get_name());

@@ -473,6 +473,13 @@ TEST_CASE("sink --all-inputs: each input is what it is when measured alone, and 
   write_bytes(folder / "a.txt", lines[1]);
   std::string sink = "eval_baseline sink --threads 1 " + path, given = " --text-file " + (folder / "texts.jsonl");
   Json all = Json::parse(run(folder, sink + given + " --all-inputs --context 6 --sequences 9 --seed 3"))["inputs"];
+  Subprocess with_table(folder, words_of(sink + given + " --all-inputs --context 6 --length 4,6"));
+  CHECK(with_table.wait() == 0);
+  for (const char* name : {"natural:", "random:", "begin+repeated:"})
+    CHECK_MESSAGE(contains(with_table.err(), name), with_table.err());
+  Subprocess seeded(folder, words_of(sink + " --seed 3"));
+  CHECK(seeded.wait() == 2);
+  CHECK_MESSAGE(contains(seeded.err(), "--seed"), seeded.err());
   auto check_same = [&](const std::string& name, const std::string& flags) {
     CAPTURE(name);
     Json alone = Json::parse(run(folder, sink + flags));
