@@ -124,6 +124,9 @@ def tables(studies):
         star = ["", ""] if name in ("baseline", "bias_v") else [of(name, "alpha_star_over_even", 2), of(name, "sink_star", 1)]
         cells = [label, of(name, "alpha_1_over_even", 2), of(name, "sink_1", 1), *star, of(name, "massive_ratio", 2)]
         says(page, re.sub(" +", " ", "| " + " | ".join(cells) + " |"))
+    most = ([a - b for a, b in zip(studies.values("atlas", name, "alpha_star_over_even"), studies.values("atlas", "bias_k", "alpha_star_over_even"))]
+            for name in ("bias_k_d4", "bias_k_d8"))
+    says(page, "no difference from `bias_k` is seen ({} and {} times even attention)".format(*(studies.checks.interval(x, 2) for x in most)))
     for label, name in (("no positions", "pos_nope"), ("sinusoids", "pos_absolute"), ("learned vectors", "pos_learnable"), ("ALiBi", "pos_alibi"),
                         ("index bias of the released code", "pos_relative"), ("post-norm", "norm_post"), ("sandwich norms", "norm_sandwich"),
                         ("feed-forward with GELU", "ffn_gelu"), ("feed-forward with Swish", "ffn_swish"),
@@ -168,6 +171,8 @@ def tuning(studies):
                 cells.append("" if measure == "sink_star" and name != "bias_k" else studies.interval("tuning", group, measure, digits))
         studies.checks.says(studies.checks.STUDIES, re.sub(" +", " ", "| " + " | ".join(cells) + " |"))
     grows = [a - b for a, b in zip(studies.values("tuning", "baseline-tuned", "excess_1"), studies.values("tuning", "baseline", "excess_1"))]
+    key = [a - b for a, b in zip(studies.values("tuning", "bias_k-tuned", "alpha_star_over_even"), studies.values("tuning", "bias_k", "alpha_star_over_even"))]
+    studies.checks.says(studies.checks.STUDIES, f"No change of a key's share is seen ({studies.checks.interval(key, 2)})")
     studies.checks.says(studies.checks.STUDIES, f"alpha_1 grows by {studies.checks.interval(grows, 2)} times even attention")
 
 
@@ -289,7 +294,9 @@ def check(checks):
     every = [verdict for _, _, _, verdict in again]
     checks.says(checks.FINDINGS, f"{len(every)} [registered claims](train/studies/README.md#claims-before-runs): " + ", ".join(
         f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered", "not testable", "not run")))
-    checks.says(checks.FRONT, f"of {len(every)} claims committed before the runs, " + ", ".join(f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered")))
+    late = [verdict for claim, _, _, verdict in again if claim["study"] == "first_sink"]  # one of five seeds was known
+    checks.says(checks.FINDINGS, f"{ {5: 'Five'}[len(late)]} claims, { {3: 'three'}[late.count('replicated')]} of them replicated, were registered when")
+    checks.says(checks.FRONT, f"of {len(every)} claims ({len(every) - len(late)} committed before all runs) " + ", ".join(f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered")))
     checks.says(checks.STUDIES, f"has all {len(every)} claims with differences, smallest effects and corrected p values; {every.count('not run')} of them")
     counts = {}
     for claim, _, _, verdict in again:
