@@ -46,6 +46,11 @@ double hours_of(const report::Run& run) {
   return run.seconds * cores * static_cast<double>(std::max<std::int64_t>(1, run.ranks)) / 3600;
 }
 
+BySeed values_of(const GroupResult& group, const std::string& measure) {
+  const auto found = group.values.find(measure);
+  return found == group.values.end() ? BySeed() : found->second;
+}
+
 void add(const StudyOutcome& outcome, GroupResult& group) {
   const std::string seed = "seed " + std::to_string(outcome.seed) + ": ";
   if (!outcome.problem.empty()) group.remarks.push_back(seed + outcome.problem);
@@ -56,11 +61,8 @@ void add(const StudyOutcome& outcome, GroupResult& group) {
     const double value = value_of(outcome, measure.key);
     if (std::isfinite(value)) group.values[measure.key][outcome.seed] = value;
   }
-}
-
-BySeed values_of(const GroupResult& group, const std::string& measure) {
-  const auto found = group.values.find(measure);
-  return found == group.values.end() ? BySeed() : found->second;
+  if (!values_of(group, "val_loss").contains(outcome.seed))
+    group.remarks.push_back(seed + "the loss is not finite or not measured, and not in the mean");
 }
 
 // A nonzero difference that is the same for every seed, so that its interval has no width.

@@ -88,6 +88,17 @@ TEST_CASE("study results: the paper's values are numbers or none") {
   }
 }
 
+TEST_CASE("study results: a loss that is not finite is not in the mean, and the row says so") {
+  StudyFile study;
+  study.name = "s";
+  std::vector<StudyOutcome> outcomes{outcome(0, 1, 10, 4.4), outcome(0, 2, 12, std::nan("")), outcome(0, 3, 11, 4.6)};
+  const StudyResults found = results_of(study, "cpu", {group_named("baseline", "18.18", "3.73")}, outcomes);
+  CHECK(found.groups[0].estimate("val_loss").mean == doctest::Approx(4.5));
+  CHECK(found.groups[0].estimate("sink_1").n == 3);
+  CHECK(found.groups[0].remarks ==
+        std::vector<std::string>{"seed 2: the loss is not finite or not measured, and not in the mean"});
+}
+
 TEST_CASE("study results: means, paired differences, directions and unknown values") {
   const StudyResults found = results();
   CHECK(found.baseline == 0);
