@@ -4,6 +4,7 @@
 
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
+#include "engine/io/utf8.h"
 #include "eval/token_sequences.h"
 
 namespace sink {
@@ -25,13 +26,10 @@ std::string text_of(const InputOptions& input) {
 }  // namespace
 
 std::string InputOptions::name() const {
-  constexpr std::size_t kLongestName = 40;  // bytes, of whole characters
+  constexpr std::size_t kLongestName = 40;  // bytes
   if (tokens) return *tokens;
   if (text_file) return *text_file;
-  if (text->size() <= kLongestName) return *text;
-  std::size_t end = kLongestName;
-  while (end > 0 && (static_cast<unsigned char>((*text)[end]) & 0xC0) == 0x80) --end;
-  return text->substr(0, end) + "...";
+  return text->size() <= kLongestName ? *text : std::string(utf8_prefix(*text, kLongestName)) + "...";
 }
 
 TextCut InputOptions::cut(const Checkpoint& checkpoint, const TrainedOn& run, const Sizes& sizes) const {

@@ -10,6 +10,7 @@
 #include "engine/io/printable.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
+#include "eval/first_token.h"
 #include "eval/generate/continuation.h"
 #include "eval/generate/generation_options.h"
 #include "eval/sink/trained_on.h"
@@ -32,13 +33,7 @@ class Conversation {
         encoder_(tokenizer, options.form.empty() ? chat_template_of(tokenizer) : chat_template_named(options.form)),
         reader_(model, options.eviction),
         stops_(stop_tokens(checkpoint, &tokenizer)) {
-    if (run.fixed_token >= 0 && (run.fixed_position != 1 || run.fixed_to > 1))
-      throw Error(options.model +
-                      " was trained with a fixed token at another position than the first; chat takes models "
-                      "that have it first, or have none",
-                  Exit::usage);
-    // A fixed token of the run is where the tokenizer would put its begin token.
-    const std::int64_t begin = run.fixed_token >= 0 ? run.fixed_token : integer_or(checkpoint, "begin_token", -1);
+    const std::int64_t begin = first_token(checkpoint, run, "chat");
     if (begin >= 0) pending_.push_back(static_cast<std::int32_t>(begin));
     TextPlace anywhere = TextPlace::inside;
     const std::vector<std::int32_t> end = encoder_.end(anywhere, cache_);

@@ -25,8 +25,8 @@ struct Intervention {
   // its key after rotation.
   enum class What {
     mask,  // a score of minus infinity: redistributed where the operation divides by a sum over the row or has a
-           // threshold (p-norms, softpick, max(|S|, 1), clipped weights and thresholds keep their row sum, which they
-           // would not without the key), otherwise a value of zero
+           // threshold, otherwise a value of zero. The row sum is kept; with p-norms, Softpick, LinearMaxAbs, clipped
+           // weights and thresholds it would change if the key did not exist
     redistribute,  // (o_i - a_ik v_k) Z / (Z - a_ik), Z = the row sum; rows with |Z - a_ik| < 1e-6 |Z| are not rescaled
     constant,      // o_i - (a_ik - mean_i a_ik) v_k: every query gets the same amount of v_k
     value,         // v_k = 0, or the mean of the values of all other tokens over all sequences, of its head

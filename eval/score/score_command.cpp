@@ -11,6 +11,7 @@
 #include "engine/io/str_format.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
+#include "eval/first_token.h"
 #include "eval/json_output.h"
 #include "eval/score/accuracy.h"
 #include "eval/score/continuation_score.h"
@@ -45,13 +46,7 @@ std::int32_t prefix_token_of(const Tokenizer& tokenizer, const Checkpoint& check
 PairEncoder encoder_of(const ScoreOptions& options, const Tokenizer& tokenizer, const Checkpoint& checkpoint,
                        const TrainedOn& run, const Sizes& sizes) {
   PairEncoder encoder{.tokenizer = tokenizer, .begin = {}, .prefix = -1, .longest = sizes.context};
-  if (run.fixed_token >= 0 && (run.fixed_position != 1 || run.fixed_to > 1))
-    throw Error(options.model + " was trained with a fixed token at " +
-                    (run.fixed_to > 1 ? "a drawn position" : "position " + std::to_string(run.fixed_position)) +
-                    " of every sequence; score takes models that have it first, or have none",
-                Exit::usage);
-  // A fixed token of the run is where the tokenizer would put its begin token.
-  const std::int64_t begin = run.fixed_token >= 0 ? run.fixed_token : integer_or(checkpoint, "begin_token", -1);
+  const std::int64_t begin = first_token(checkpoint, run, "score");
   if (begin >= 0) encoder.begin = {static_cast<std::int32_t>(begin)};
   if (options.prefix_token >= sizes.vocabulary)
     throw Error("--prefix-token must be below the " + std::to_string(sizes.vocabulary) +

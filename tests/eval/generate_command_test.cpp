@@ -252,7 +252,7 @@ TEST_CASE("chat: a run's fixed token stands where the tokenizer would put its be
   CHECK(answer("7", "").out != answer("3", "").out);
   const Output refused = answer("7", "fixed-token = 3\nfixed-position = 5\n");
   CHECK(refused.code == 2);
-  CHECK_MESSAGE(refused.err.find("a fixed token at another position than the first") != std::string::npos, refused.err);
+  CHECK_MESSAGE(refused.err.find("a fixed token at position 5") != std::string::npos, refused.err);
 }
 
 TEST_CASE("generate: --data that is not read, and a file of many texts, are refused") {

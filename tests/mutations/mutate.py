@@ -314,8 +314,8 @@ def stale():
                 found += 1
     for mutations in TOGETHER.values():
         for what in without_own_case(mutations, names_of_cases(ROOT)):
-            print(f"mutate.py: {what}: each of its cases also has another mutation of the round, which fails it; expected one "
-                  "of its own: move it to another round")
+            print(f"mutate.py: {what}: each of its cases also has another mutation of the round, which fails it; expected a case that no "
+                  "other mutation breaks: move it to another round")
             found += 1
     for what, path, old, *_ in [*POLICIES, *MORE_POLICIES, *ALONE.values(), *FAULTS, *FORMULAS]:
         count = (ROOT / path).read_text().count(old)

@@ -1,6 +1,6 @@
 // A thread-safe NCCL communicator handle: calls are serialised, and none follows an abort, which frees the
 // communicator. NCCL frees it when the ranks of this host that use its memory have left theirs, which a rank that fails
-// or is stopped prevents. So NCCL does that on a thread of its own, which is awaited for a limited time.
+// or is stopped prevents. So another thread frees it, and the caller waits for that thread for a limited time.
 #pragma once
 
 #include <atomic>

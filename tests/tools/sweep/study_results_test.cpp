@@ -88,7 +88,7 @@ TEST_CASE("study results: the paper's values are numbers or none") {
   }
 }
 
-TEST_CASE("study results: a loss that is not finite is not in the mean, and the row says so") {
+TEST_CASE("study results: a loss that is not finite is not in the mean, and the row has a remark") {
   StudyFile study;
   study.name = "s";
   std::vector<StudyOutcome> outcomes{outcome(0, 1, 10, 4.4), outcome(0, 2, 12, std::nan("")), outcome(0, 3, 11, 4.6)};
