@@ -194,11 +194,9 @@ struct QuantiseHooks final : ForwardHooks {
 
  private:
   Var rounded(const Tensor& x_BTC) const {
-    const ScalePer scale = how.inputs == Grain::tensor    ? ScalePer::block
-                           : how.inputs == Grain::channel ? ScalePer::column
-                                                          : ScalePer::row;
     Tensor x = x_BTC.clone();
-    quantise_blocks(x, x.dim(1), x.dim(2), scale, how.input_bits);
+    quantise_tiles(x, how.inputs == Grain::token ? 1 : x.dim(1), how.inputs == Grain::channel ? 1 : x.dim(2),
+                   how.input_bits);
     return Var(x);
   }
 };

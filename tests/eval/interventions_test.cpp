@@ -537,20 +537,24 @@ TEST_CASE("interventions: the hidden states of each token, with a sink token and
 
 TEST_CASE("interventions: numbers that share a scale, by hand") {
   const std::vector<double> numbers{4, -1, 2, 0.4, 1, -0.1};
-  auto check = [&](ScalePer scale, const std::vector<double>& expected) {
+  auto check = [&](std::int64_t rows, std::int64_t columns, const std::vector<double>& expected) {
     Tensor x = Tensor::from<double>({1, 2, 3}, numbers);
-    quantise_blocks(x, 2, 3, scale, 2);  // -1, 0, 1 times the largest
+    quantise_tiles(x, rows, columns, 2);  // -1, 0, 1 times the largest
     for (std::int64_t n = 0; n < 6; ++n) CHECK(x.item(n) == Approx(expected[static_cast<std::size_t>(n)]));
   };
-  check(ScalePer::block, {4, 0, 0, 0, 0, 0});  // half a step goes to the even one
-  check(ScalePer::row, {4, 0, 0, 0, 1, 0});
-  check(ScalePer::column, {4, -1, 2, 0, 1, 0});
+  check(2, 3, {4, 0, 0, 0, 0, 0});  // half a step goes to the even one
+  check(1, 3, {4, 0, 0, 0, 1, 0});
+  check(2, 1, {4, -1, 2, 0, 1, 0});
+  Tensor x = Tensor::from<double>({2, 4}, {4, -1, 0.5, 0.2, 1, 3, 0.1, -0.4});
+  quantise_tiles(x, 2, 2, 2);
+  const std::vector<double> expected{4, 0, 0.5, 0, 0, 4, 0, -0.5};
+  for (std::int64_t n = 0; n < 8; ++n) CHECK(x.item(n) == Approx(expected[static_cast<std::size_t>(n)]));
 }
 
 TEST_CASE("interventions: matrices in a file are rounded as those in memory, and are then what they were") {
   const std::string path = std::string(SINK_SOURCE_DIR) + "/tests/golden/open/models/";
-  for (const std::string name : {"llama", "llama.gguf", "gpt2"}) {
-    const std::string ablation = name == "gpt2" ? name : "baseline";
+  for (const std::string name : {"llama", "llama.gguf", "gpt2", "mixtral", "gpt_oss"}) {
+    const std::string ablation = name.starts_with("llama") ? "baseline" : name;
     if (!is_built(ablation)) continue;
     CAPTURE(name);
     const OpenModel open = open_model(path + name);
@@ -645,16 +649,36 @@ TEST_CASE("interventions: of a mixture's experts those that were chosen count, a
       parameter->mutable_master().copy_from(Tensor::full(parameter->master().shape(), 0.37, DType::F64));
     before.emplace_back(parameter.get(), parameter->master().clone());
   }
-  const QuantisedMatrices quantised(*model, 3, Grain::tensor);
-  for (const auto& [parameter, was] : before) {
-    bool same = true;
-    for (std::int64_t i = 0; i < was.size(); ++i) same &= was.item(i) == parameter->master().item(i);
-    const bool is_matrix = parameter->name().starts_with("blocks.") && parameter->name().ends_with(".weight");
-    CHECK_MESSAGE(same != is_matrix, parameter->name());
-    ++(is_matrix ? matrices : others);
+  // The largest |W| in `rows` rows of expert e, from `first` on. down is (32, 6 x 24), gate_up (6 x 48, 32).
+  const auto largest = [](const Tensor& w, bool is_down, std::int64_t e, std::int64_t first, std::int64_t rows) {
+    double found = 0;
+    const std::int64_t width = is_down ? 6 * 24 : 32, columns = is_down ? 24 : 32;
+    const std::int64_t corner = is_down ? e * 24 : e * 48 * 32;
+    for (std::int64_t row = first; row < first + rows; ++row)
+      for (std::int64_t column = 0; column < columns; ++column)
+        found = std::max(found, std::abs(w.item(corner + row * width + column)));
+    return found;
+  };
+  for (Grain grain : {Grain::tensor, Grain::channel}) {
+    const QuantisedMatrices quantised(*model, 3, grain);
+    for (const auto& [parameter, was] : before) {
+      bool same = true;
+      for (std::int64_t i = 0; i < was.size(); ++i) same &= was.item(i) == parameter->master().item(i);
+      const bool is_matrix = parameter->name().starts_with("blocks.") && parameter->name().ends_with(".weight");
+      CHECK_MESSAGE(same != is_matrix, parameter->name());
+      ++(is_matrix ? matrices : others);
+      // The largest element of each scale stays.
+      const bool is_down = parameter->name().ends_with("feed_forward.down.weight");
+      if (!is_down && !parameter->name().ends_with("feed_forward.gate_up.weight")) continue;
+      const std::int64_t height = is_down ? 32 : 48, rows = grain == Grain::tensor ? height : 1;
+      for (std::int64_t e = 0; e < 6; ++e)
+        for (std::int64_t first = 0; first < height; first += rows)
+          CHECK(largest(parameter->master(), is_down, e, first, rows) ==
+                Approx(largest(was, is_down, e, first, rows)).epsilon(1e-12));
+    }
   }
-  CHECK(matrices == 2 * 5);  // qkv, out, router, gate_up, down
-  CHECK(others > 10);
+  CHECK(matrices == 2 * 2 * 5);  // qkv, out, router, gate_up, down
+  CHECK(others > 20);
 }
 
 TEST_CASE("interventions: a model whose values overflow has no results, as with other measures") {
