@@ -94,8 +94,11 @@ class ContinuationReader {
 
 std::vector<ContinuationTokens> PairEncoder::operator()(const ScorePair& pair, EncodeCache& cache) const {
   const std::string context = pair.context.substr(0, without_white_space_at_end(pair.context));
-  std::vector<std::int32_t> ids = tokenizer.encode(pair.context + pair.continuation, cache);
-  std::size_t before = tokenizer.encode(context, cache).size();
+  std::vector<std::int32_t> ids = tokenizer.encode(context, cache);
+  std::size_t before = ids.size();
+  // A token that crosses the end of the context is left out, as in lm-evaluation-harness.
+  if (const auto whole = tokenizer.encode(pair.context + pair.continuation, cache); whole.size() > before)
+    ids.insert(ids.end(), whole.begin() + static_cast<std::ptrdiff_t>(before), whole.end());
   const std::vector<std::int32_t> first = before > 0 ? begin : std::vector<std::int32_t>{prefix};
   if (first == std::vector<std::int32_t>{-1})
     throw JsonFailure("expected a context, as the tokenizer has no token to begin with: give --prefix-token");

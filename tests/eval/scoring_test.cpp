@@ -121,6 +121,13 @@ TEST_CASE("score: pairs become tokens as in lm-evaluation-harness") {
     CHECK(text_of(encoded(encode, {"", "<|endoftext|>cd"})) == "<|endoftext|>cd");
     CHECK(encoded(encode, {"", "<|endoftext|>cd"}).scored == 2);
   }
+  // "ab" is one token of the whole text, and "a" the context's own.
+  const Tokenizer joined = Tokenizer::train({"ab ab ab ab"}, 259);
+  REQUIRE(joined.encode("ab").size() == 1);
+  CHECK(encoded(bytes_with(joined, {}, 100), {"a", "bx"}).ids ==
+        std::vector<std::int32_t>{joined.encode("a")[0], joined.encode("x")[0]});
+  CHECK(encoded(bytes_with(joined, {}, 100), {"a", "bx"}).scored == 1);
+
   // Of `longest` 4 the last five: four that are read, and the last that is only scored.
   CHECK(text_of(encoded(bytes_with(bytes, {}, 4), {"abcdefg", "hi"})) == "efghi");
   CHECK(encoded(bytes_with(bytes, {}, 4), {"abcdefg", "hi"}).scored == 2);

@@ -31,7 +31,7 @@ TOLERANCE = 1e-3
 HERE = pathlib.Path(__file__).resolve().parent
 TINY = [{"context": "the cat", "continuation": " and the hat"}, {"context": "in the ", "continuation": "attic"},
         {"context": "", "continuation": "that"}, {"context": "", "continuation": "<s>an inn"},
-        {"context": "a</s>", "continuation": "b"}, {"query": "the", "choices": ["cat", "inn and the hat"], "gold": 0}]
+        {"context": "a</s>", "continuation": "b"}, {"context": "a", "continuation": "nd the"}, {"query": "the", "choices": ["cat", "inn and the hat"], "gold": 0}]
 # What tokenizer_config.json says, and whether the tokenizer begins every text with <s>. As SmolLM2, Qwen, LLaMA 2.
 BEGINS = [({"bos_token": "<s>", "eos_token": "</s>"}, False), ({"bos_token": None, "eos_token": "</s>"}, False),
           ({"bos_token": {"__type": "AddedToken", "content": "<s>"}, "eos_token": "</s>"}, True)]
@@ -41,6 +41,7 @@ LINES = [{"context": "The capital of France is", "continuation": " Paris"},
          {"context": "The capital of France", "continuation": " is Paris, and that of Italy is Rome."},
          {"context": "Das Zeichen \u00fc\u3000", "continuation": "\u00f6 \U0001f600"},
          {"context": "1, 2, 3, 4, 5,", "continuation": " 6"},
+         {"context": "Paris is the cap", "continuation": "ital of France"},
          {"context": "", "continuation": "Once upon a time"},
          {"query": "Question: Is water wet?\nAnswer:", "choices": ["yes", "no, it is dry"], "gold": 0}]
 
