@@ -28,12 +28,14 @@ auto logits_with(double cap) {
 
 // Sets the positions of the next T tokens in each of B sequences: those after the cache. Throws Error if the context
 // has documents, or if a prefix, whose tokens see each other, would be read in parts.
-void set_decode_positions(ForwardContext& ctx, std::int64_t B, std::int64_t T, const Sizes& sizes) {
+void set_decode_positions(ForwardContext& ctx, std::int64_t B, std::int64_t T, const Sizes& sizes,
+                          std::int64_t extra_tokens) {
   SINK_CHECK(!ctx.documents.defined() && !ctx.documents.positions_BT.defined(), "transformer",
              "sequences that are read part by part are one document each");
-  SINK_CHECK(ctx.cache->length() + T >= sizes.prefix, "transformer",
+  SINK_CHECK(sizes.prefix == 0 || ctx.cache->length() + T >= sizes.prefix + extra_tokens, "transformer",
              "the first " + std::to_string(sizes.prefix) +
-                 " tokens (prefix) see each other, and must be read at once; got " + std::to_string(T),
+                 " tokens (prefix) see each other, and must be read at once; got " +
+                 std::to_string(T - (ctx.cache->length() == 0 ? extra_tokens : 0)),
              Exit::usage);
   ctx.documents.positions_BT = ctx.cache->positions_of_next(B, T);
 }
@@ -88,7 +90,7 @@ Var LanguageModel::checked_forward(const Tensor& tokens_BT, ForwardContext ctx, 
   if (!ctx.cache) return forward(tokens_BT.to(device), ctx, unembed);
 
   const std::int64_t rows = T + (first == 0 ? extra_tokens_ : 0);
-  set_decode_positions(ctx, B, rows, sizes_);
+  set_decode_positions(ctx, B, rows, sizes_, extra_tokens_);
   ctx.documents.positions_BT = ctx.documents.positions_BT.to(device);
   Var y = forward(tokens_BT.to(device), ctx, unembed);
   ctx.cache->advance(rows);

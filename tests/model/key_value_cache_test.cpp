@@ -137,4 +137,10 @@ TEST_CASE("key and value cache: what cannot be is refused") {
   KeyValueCache of_prefix = cache_for(*prefix);
   check_refused([&] { prefix->logits(columns(tokens, 0, 2), {.cache = &of_prefix}); }, {"prefix", "at once", "2"},
                 Exit::usage);
+  if (!is_built("bias_sinktoken")) return;
+  auto token = make_model("bias_sinktoken", cached_sizes(0, 4));  // its own token comes before the prefix
+  KeyValueCache of_token = cache_for(*token);
+  check_refused([&] { token->logits(columns(tokens, 0, 3), {.cache = &of_token}); }, {"prefix", "at once", "got 3"},
+                Exit::usage);
+  token->logits(columns(tokens, 0, 4), {.cache = &of_token});
 }
