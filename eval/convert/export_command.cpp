@@ -5,6 +5,8 @@
 #include "engine/io/printable.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
+#include "eval/first_token.h"
+#include "eval/generate/continuation.h"
 #include "eval/model_path.h"
 #include "eval/sink/trained_on.h"
 #include "model/open/hf_export.h"
@@ -13,11 +15,29 @@
 namespace sink {
 namespace {
 
+// The fixed first token of a run is the begin token of its folder, which has no key for one at another position.
+std::int64_t begin_token_of(const Checkpoint& checkpoint, const TrainedOn& run) {
+  if (run.fixed_token < 0 || (run.fixed_position == 1 && run.fixed_to <= 1))
+    return first_token(checkpoint, run, "export");
+  std::fputs("export: note: texts of the run had a fixed token, not the first, which the folder does not say\n",
+             stderr);
+  return integer_or(checkpoint, "begin_token", -1);
+}
+
+// Those that the files of the model name, else those at which `generate` ends.
+std::vector<std::int32_t> end_tokens_of(const Checkpoint& checkpoint) {
+  std::vector<std::int32_t> ends = stop_tokens(checkpoint, nullptr);
+  if (!ends.empty() || !checkpoint.attributes.contains("tokenizer_json")) return ends;
+  const Tokenizer tokenizer = tokenizer_of(checkpoint, "");
+  return stop_tokens(checkpoint, &tokenizer);
+}
+
 int run_export(const std::string& from, const std::string& folder, const Ablation& ablation) {
   const DType type = is_open_model(model_path(from)) ? export_type(ablation) : DType::F32;
   const auto [checkpoint, model] = load_evaluated(from, ablation, type, Device::cpu, {.in_place = false});
   const ExportedTokenizer tokenizer{.json = attribute_or(checkpoint, "tokenizer_json", ""),
-                                    .begin_token = integer_or(checkpoint, "begin_token", -1)};
+                                    .begin_token = begin_token_of(checkpoint, trained_on(checkpoint, model->sizes())),
+                                    .end_tokens = end_tokens_of(checkpoint)};
   export_hf(ablation, *model, tokenizer, folder);
   std::printf("%s\n", printable(folder).c_str());
   return 0;

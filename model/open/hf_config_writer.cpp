@@ -205,7 +205,8 @@ Sizes sizes_of_family(const std::string& family, const Sizes& given) {
   return sizes;
 }
 
-std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t begin_token) {
+std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t begin_token,
+                           const std::vector<std::int32_t>& end_tokens) {
   const Sizes& sizes = config.sizes;
   Json json = config.family == "gpt2"       ? gpt2_json(sizes)
               : config.family == "opt"      ? opt_json(sizes)
@@ -217,7 +218,8 @@ std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t beg
   json["tie_word_embeddings"] = tied;
   json["torch_dtype"] = "float32";
   json["bos_token_id"] = begin_token >= 0 ? Json(begin_token) : Json();
-  for (const char* none : {"eos_token_id", "pad_token_id"}) json[none] = nullptr;
+  json["eos_token_id"] = end_tokens.empty() ? Json() : end_tokens.size() == 1 ? Json(end_tokens[0]) : Json(end_tokens);
+  json["pad_token_id"] = nullptr;
   return json.dump(2) + "\n";
 }
 

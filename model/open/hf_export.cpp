@@ -234,7 +234,7 @@ void export_hf(const Ablation& ablation, const LanguageModel& model, const Expor
   std::vector<Exported> all = exported(config, model);
   const bool tied = tie(config, all);
   NewFolder out(folder);
-  write_file_atomically(out / "config.json", hf_config_json(config, tied, tokenizer.begin_token));
+  write_file_atomically(out / "config.json", hf_config_json(config, tied, tokenizer.begin_token, tokenizer.end_tokens));
   const OpenConfig written = read_hf_config(out / "config.json");
   SINK_CHECK(written.family == config.family, "export", config.family + " became " + written.family);
   require_same_sizes_there(config.family, config.sizes, sizes_of_family(written.family, written.sizes));

@@ -2,15 +2,18 @@
 // transformer_lens_adapter.py, which opens the folder in TransformerLens.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "model/ablation.h"
 
 namespace sink {
 
 struct ExportedTokenizer {
-  std::string json;               // tokenizer.json; empty: none
-  std::int64_t begin_token = -1;  // before every text; -1: none
+  std::string json;                           // tokenizer.json; empty: none
+  std::int64_t begin_token = -1;              // before every text; -1: none
+  std::vector<std::int32_t> end_tokens = {};  // generation ends at one of them
 };
 
 // The type to load a model in for export: F64 for families whose files store transformed values, which rounded to F32
