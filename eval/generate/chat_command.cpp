@@ -23,6 +23,16 @@ struct ChatOptions : GenerationOptions {
   std::string system, form;
 };
 
+const ChatTemplate& template_of(const ChatOptions& options, const Tokenizer& tokenizer) {
+  if (!options.form.empty()) return chat_template_named(options.form);
+  if (const ChatTemplate* found = chat_template_of(tokenizer)) return *found;
+  std::fputs(
+      "chat: the marks of no known template are tokens of this model, so <|user|> and <|assistant|> around turns are "
+      "plain text; --template names another format\n",
+      stderr);
+  return chat_template_named("plain");
+}
+
 // The conversation as tokens. Tokens that the model has not read yet are pending.
 class Conversation {
  public:
@@ -30,7 +40,7 @@ class Conversation {
                const Tokenizer& tokenizer)
       : options_(options),
         tokenizer_(tokenizer),
-        encoder_(tokenizer, options.form.empty() ? chat_template_of(tokenizer) : chat_template_named(options.form)),
+        encoder_(tokenizer, template_of(options, tokenizer)),
         reader_(model, options.eviction),
         stops_(stop_tokens(checkpoint, &tokenizer)) {
     const std::int64_t begin = first_token(checkpoint, run, "chat");

@@ -195,6 +195,8 @@ TEST_CASE("generate: ends with the context, or goes on where older tokens are fo
   check_error(folder, line + " --keep-first 2", 2, "--window");
   check_error(folder, line + " --window 20 --keep-first 2", 2, "first 2 + window 20");
   check_error(folder, line + " --top-p 1.5", 2, "--top-p");
+  check_error(folder, line + " --top-p 0.5", 2, "--top-p requires --temperature");
+  check_error(folder, line + " --seed 3", 2, "--seed requires --temperature");
   check_error(folder, line + " --temperature -1", 2, "--temperature");
   check_error(folder, line + " --batch 4", 2, "--batch");
   check_error(folder, "eval_baseline generate " + path, 2, "generate needs --text");
@@ -226,6 +228,14 @@ TEST_CASE("generate: ends at the end tokens of a model's files, in place and as 
   CHECK(load_checkpoint(checkpoint).attribute("end_tokens") == std::to_string(*end) + " 39");
   CHECK(tokens(checkpoint) == std::vector<int>(all.begin(), end));
   CHECK(tokens(checkpoint, " --ignore-eos") == all);
+  auto exported = [&](const std::string& from, const std::string& to) {
+    run(folder, "eval_baseline export " + from + " " + folder / to);
+    return Json::parse(read_bytes(folder / to + "/config.json"))["eos_token_id"];
+  };
+  CHECK(exported(model, "exported_model") == Json{*end, 39});
+  CHECK(exported(checkpoint, "exported_checkpoint") == Json{*end, 39});
+  const std::string trained = checkpoint_with_text(folder);
+  CHECK(exported(trained, "exported_run") == Tokenizer::train({"the cat sat on the mat"}, 262).end_of_text());
   write_bytes(model + "/generation_config.json", Json{{"eos_token_id", all[0]}}.dump());
   CHECK(tokens(model).empty());
 
@@ -255,6 +265,23 @@ TEST_CASE("chat: a run's fixed token stands where the tokenizer would put its be
   CHECK_MESSAGE(refused.err.find("a fixed token at position 5") != std::string::npos, refused.err);
 }
 
+TEST_CASE("export: the fixed first token of a run is the begin token of its folder") {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint = load_checkpoint(checkpoint_with_text(folder));
+  checkpoint.attributes["begin_token"] = "7";
+  int made = 0;
+  const auto begin_token = [&](const std::string& settings) {
+    checkpoint.attributes["config_toml"] = settings;
+    const std::string path = folder / "fixed.h5", out = folder / std::to_string(++made);
+    save_checkpoint(path, checkpoint);
+    run(folder, "eval_baseline export " + path + " " + out);
+    return Json::parse(read_bytes(out + "/config.json"))["bos_token_id"];
+  };
+  CHECK(begin_token("fixed-token = 3\n") == 3);
+  CHECK(begin_token("") == 7);
+  CHECK(begin_token("fixed-token = 3\nfixed-position = 5\n") == 7);  // with a note
+}
+
 TEST_CASE("generate: --data that is not read, and a file of many texts, are refused") {
   const TemporaryFolder folder;
   const std::string model = checkpoint_with_text(folder);
@@ -282,6 +309,10 @@ TEST_CASE("chat: an answer for every line, until there are no more or the contex
   CHECK(none.code == 0);
   CHECK(none.out.empty());
   check_error(folder, line + " --template chat", 2, "--template");
+  check_error(folder, line + " --template gemma --system Short.", 3, "has no turn of the system");
+  const std::string note = "the marks of no known template are tokens of this model";
+  CHECK(two.err.find(note) != std::string::npos);
+  CHECK(piped(folder, "", line + " --template plain").err.find(note) == std::string::npos);
 }
 
 TEST_CASE("stream: a row for each that is kept, of a text far longer than the context") {

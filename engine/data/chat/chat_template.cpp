@@ -10,7 +10,7 @@ constexpr ChatTemplate kChatTemplates[] = {{"plain", "<|", "|>\n", "<|end|>"},
                                            {"zephyr", "<|", "|>\n", nullptr},
                                            {"chatml", "<|im_start|>", "\n", "<|im_end|>"},
                                            {"llama3", "<|start_header_id|>", "<|end_header_id|>\n\n", "<|eot_id|>", ""},
-                                           {"gemma", "<start_of_turn>", "\n", "<end_of_turn>", "\n", "model"}};
+                                           {"gemma", "<start_of_turn>", "\n", "<end_of_turn>", "\n", "model", false}};
 
 Tokenizer without_special_tokens(const Tokenizer& tokenizer) {
   BpeModel model = tokenizer.model();
@@ -37,10 +37,10 @@ const ChatTemplate& chat_template_named(const std::string& name) {
   fail("prepare", "there is no template `" + name + "`" + did_you_mean(name, chat_template_names()), Exit::usage);
 }
 
-const ChatTemplate& chat_template_of(const Tokenizer& tokenizer) {
+const ChatTemplate* chat_template_of(const Tokenizer& tokenizer) {
   for (const ChatTemplate& form : kChatTemplates)
-    if (form.end && tokenizer.encode(form.before).size() == 1 && tokenizer.encode(form.end).size() == 1) return form;
-  return kChatTemplates[0];
+    if (form.end && tokenizer.encode(form.before).size() == 1 && tokenizer.encode(form.end).size() == 1) return &form;
+  return nullptr;
 }
 
 ChatEncoder::ChatEncoder(const Tokenizer& tokenizer, const ChatTemplate& form)
@@ -48,6 +48,10 @@ ChatEncoder::ChatEncoder(const Tokenizer& tokenizer, const ChatTemplate& form)
 
 // Both tokenizers share a cache: they differ only in added tokens, which are found before text is cut into pieces.
 std::vector<std::int32_t> ChatEncoder::before(ChatRole role, TextPlace& place, EncodeCache& cache) const {
+  if (role == ChatRole::system && !form_.has_system)
+    throw Error("the template " + std::string(form_.name) +
+                    " has no turn of the system; expected its text at the beginning of the first turn of the user",
+                Exit::bad_input);
   const std::string name = role == ChatRole::assistant ? form_.assistant : name_of(role);
   return tokenizer_.encode(form_.before + name + form_.after, place, cache);
 }

@@ -147,6 +147,16 @@ TEST_CASE("chat template: the tokens around turns; only answers and their ends a
   CHECK(shown(bytes, encoded(bytes, "chatml", kText, kTurns)) ==
         "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
         "[Hello!<|im_end|>]\n<|im_start|>user\nAnd?<|im_end|>\n<|im_start|>assistant\n[Yes<|im_end|>]\n<|endoftext|>");
+  const std::string llama3 = shown(bytes, encoded(bytes, "llama3", kText, kTurns));
+  CHECK(llama3 ==
+        "<|start_header_id|>system<|end_header_id|>\n\nBe kind.<|eot_id|><|start_header_id|>user<|end_header_id|>\n\n"
+        "Hi<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n[Hello!<|eot_id|>]<|start_header_id|>user"
+        "<|end_header_id|>\n\nAnd?<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n[Yes<|eot_id|>]"
+        "<|endoftext|>");
+  CHECK(shown(bytes, encoded(bytes, "gemma", "HiHello!", {{kUser, 2}, {kAssistant, 6}})) ==
+        "<start_of_turn>user\nHi<end_of_turn>\n<start_of_turn>model\n[Hello!<end_of_turn>]\n<|endoftext|>");
+  CHECK(contains(error_of([&] { encoded(bytes, "gemma", kText, kTurns); }),
+                 "exit 3 the template gemma has no turn of the system"));
   // By hand: byte 33 + n is id 2 + n up to 126, byte n up to 32 is id 190 + n; 0 is the end of text.
   ChatTokens tokens = encoded(bytes, "zephyr", "ab", {{kUser, 1}, {kAssistant, 1}});
   const Ids user{29, 93, 86, 84, 70, 83, 93, 31}, assistant{29, 93, 66, 84, 84, 74, 84, 85, 66, 79, 85, 93, 31};
