@@ -49,8 +49,11 @@ fs::path hub_cache() {
   return fs::path(variable("HOME")) / ".cache/huggingface/hub";
 }
 
+constexpr std::size_t kLongestHubName = 200;
+
 // ORG/NAME: two names of letters, digits, ".", "_" and "-". A file name is none.
 bool is_hub_name(const std::string& given) {
+  if (given.size() > kLongestHubName) return false;  // the recursion of std::regex would use up the stack
   for (const char* ending : {".h5", ".gguf", ".bin", ".safetensors"})
     if (given.ends_with(ending)) return false;
   static const std::regex form("[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9][A-Za-z0-9._-]*");
