@@ -9,72 +9,16 @@
 #include <string_view>
 #include <utility>
 
-#include "engine/io/settings_toml.h"
 #include "tools/report/findings.h"
 #include "tools/report/html_text.h"
+#include "tools/report/planned_steps.h"
 #include "tools/report/run_settings.h"
 #include "tools/report/verdict.h"
-#include "train/run_config_table.h"
 
 namespace sink::report {
 namespace {
 
 constexpr std::size_t kMaxListedGroups = 6;  // whose values one claim shows
-
-struct Recipe {  // planned steps
-  Settings settings;
-  std::int64_t steps = 0;
-};
-
-// Settings that do not change the results of a given number of steps.
-bool is_interval(const std::string& flag) {
-  static const std::set<std::string> flags{"steps",   "eval-every", "eval-sequences", "checkpoint-every", "log-every",
-                                           "threads", "seed"};
-  return flags.contains(flag);
-}
-
-Recipe recipe_of(const std::string& file, const std::string& size) {
-  Recipe recipe;
-  for (const TomlSection& section : read_sections_toml(page_file(file), file, Exit::failure)) {
-    if (!section.name.empty() && section.name != "settings" && section.name != size) continue;
-    for (const TomlEntry& entry : section.entries) {
-      const Setting<RunConfig>* setting = setting_named(run_config_table(), entry.key);
-      const std::string flag = setting ? setting->flag : entry.key;
-      if (flag == "steps") recipe.steps = std::strtoll(entry.values.front().c_str(), nullptr, 10);
-      if (!is_interval(flag)) recipe.settings[flag] = entry.values.front();
-    }
-  }
-  return recipe;
-}
-
-const std::vector<Recipe>& recipes() {
-  static const std::vector<Recipe> all{recipe_of("quickstart_bigram.toml", ""), recipe_of("quickstart_text.toml", ""),
-                                       recipe_of("text.toml", "cpu"), recipe_of("text.toml", "gpu")};
-  return all;
-}
-
-bool matches(const Run& run, const Recipe& recipe) {
-  return std::all_of(recipe.settings.begin(), recipe.settings.end(), [&](const auto& setting) {
-    const auto found = run.settings.find(setting.first);
-    return found != run.settings.end() && found->second == setting.second;
-  });
-}
-
-// The planned steps of a run: those of its recipe in this repository (tools/quickstart_bigram.toml,
-// tools/quickstart_text.toml, train/studies/recipes/text.toml), if the run has all settings of the recipe except steps
-// and the intervals of measuring and saving; else the run's own. Of several such recipes the fewest steps that are not
-// below the run's own, or the most. 0 if the settings are unknown.
-std::int64_t planned_steps(const Run& run) {
-  std::int64_t above = 0, most = 0;
-  for (const Recipe& recipe : recipes()) {
-    if (!matches(run, recipe)) continue;
-    most = std::max(most, recipe.steps);
-    if (recipe.steps >= run.steps && (above == 0 || recipe.steps < above)) above = recipe.steps;
-  }
-  return std::max(run.steps, above > 0 ? above : most);
-}
-
-// ---- Answers
 
 // How one group, or one series of groups, answers a claim. Texts are HTML.
 struct Answer {
@@ -292,6 +236,15 @@ std::vector<Series> series_of(const TaskRuns& task, const std::string& setting, 
   return out;
 }
 
+// "it falls between 0.01 and 0.02", where the interval of two neighbours is beyond the smallest effect; else "".
+std::string fall_in(const Series& series) {
+  for (auto low = series.begin(), high = std::next(low); high != series.end(); ++low, ++high)
+    if (paired_difference(by_seed(*high->second, sink_percent), by_seed(*low->second, sink_percent)).high() <
+        -kMinSinkEffect)
+      return "it falls between " + plain(low->first) + " and " + plain(high->first);
+  return "";
+}
+
 std::vector<Answer> growth_answers(const TaskRuns& task, const std::string& setting, double most) {
   std::vector<Answer> answers;
   for (const Series& series : series_of(task, setting, most)) {
@@ -309,6 +262,8 @@ std::vector<Answer> growth_answers(const TaskRuns& task, const std::string& sett
         comparison({&lowest, &highest}, differences, paired_difference(high, low), kMinSinkEffect, 1,
                    escape(lowest.ablation) + ", Sink<sub>1</sub> (raw = proxy) at " + escape(setting) + " " + means +
                        ". At the greatest less at the least, seed by seed: " + with_interval(differences, "", 1)));
+    if (const std::string fall = fall_in(series); answers.back().verdict == Verdict::supported && !fall.empty())
+      answers.back().verdict = Verdict::undecided, answers.back().words = "undecided: " + fall;
   }
   return answers;
 }
@@ -319,14 +274,18 @@ std::optional<Answer> fixed_token_answer(const Group& group, const Run& run) {
   if (run.evaluation->extra != "none" || position == 0 || position > run.evaluation->alpha_k.size())
     return std::nullopt;
   const BySeed lead = by_seed(group, [&](const Run& r) {
-    Row alpha = r.evaluation->alpha_k;
-    if (alpha.size() < std::max<std::size_t>(2, position)) return kNaN;
-    const double fixed = std::exchange(alpha[position - 1], -1);
-    return fixed - *std::ranges::max_element(alpha);
+    Row above = r.evaluation->alpha_k;  // above even attention, which is more on earlier positions
+    if (above.size() < std::max<std::size_t>(2, position)) return kNaN;
+    for (std::size_t i = 0; i < above.size(); ++i) above[i] -= uniform_alpha(r, static_cast<std::int64_t>(i) + 1);
+    const double fixed = std::exchange(above[position - 1], -HUGE_VAL);
+    return std::ranges::any_of(above, [](double x) { return std::isnan(x); })
+               ? kNaN
+               : fixed - *std::ranges::max_element(above);
   });
   if (lead.empty()) return std::nullopt;
   return comparison({&group}, lead, estimate_of(lead), kMinAlphaEffect, 3,
-                    escape(group.label) + ": &alpha; by proxy of position " + std::to_string(position) +
+                    escape(group.label) + ": &alpha; by proxy above even attention, of position " +
+                        std::to_string(position) +
                         " less the greatest of the other first ten: " + with_interval(lead, "", 3));
 }
 

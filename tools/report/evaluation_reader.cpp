@@ -292,7 +292,8 @@ void set_onsets(Run& run) {
   const auto first_step_above = [&](const char* name, double level) {
     const Row &values = run.curves.at(name), &step = run.curves.at("step");
     const auto above = std::ranges::find_if(values, [=](double value) { return value > level; });
-    return above == values.end() ? -1 : step[static_cast<std::size_t>(above - values.begin())];
+    if (above == values.end()) return run.finished ? -1 : kNaN;  // it may still come
+    return step[static_cast<std::size_t>(above - values.begin())];
   };
   run.evaluation->scalar["onset_sink_1"] = first_step_above("sink_1", kOnsetSink);
   run.evaluation->scalar["onset_massive"] = first_step_above("massive_ratio", kOnsetMassive);

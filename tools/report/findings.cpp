@@ -159,10 +159,19 @@ double GroupSummary::row_sum() const {
 
 double GroupSummary::sink_strength() const { return std::fmin(mean("alpha_1"), std::abs(mean("alpha_1_raw"))); }
 
-std::vector<GroupSummary> extreme_groups(const TaskRuns& task) {
+namespace {
+
+std::vector<GroupSummary> measured_groups(const TaskRuns& task) {
   std::vector<GroupSummary> all;
   for (const Group& group : task.groups)
     if (GroupSummary summary(group); std::isfinite(summary.mean("alpha_1"))) all.push_back(std::move(summary));
+  return all;
+}
+
+}  // namespace
+
+std::vector<GroupSummary> extreme_groups(const TaskRuns& task) {
+  std::vector<GroupSummary> all = measured_groups(task);
   if (all.size() < 2) return all;
   std::ranges::stable_sort(all, std::greater{}, &GroupSummary::sink_strength);
   return {all.front(), all.back()};
@@ -172,10 +181,13 @@ std::string headline(const TaskRuns& task) {
   const std::vector<GroupSummary> extremes = extreme_groups(task);
   if (extremes.empty()) return "No run has been evaluated yet.";
   const GroupSummary &strongest = extremes.front(), &weakest = extremes.back();
-  const bool many = extremes.size() == 2 && task.groups.size() > 2;
-  const bool trained = std::ranges::any_of(task.runs, &Run::trained_here);
-  std::string text =
-      many ? "Of " + std::to_string(task.groups.size()) + (trained ? " configurations, " : " measurements, ") : "";
+  const std::size_t measured = measured_groups(task).size();
+  const bool many = measured > 2, trained = std::ranges::any_of(task.runs, &Run::trained_here);
+  std::string text;
+  if (many)
+    text = (measured < task.groups.size() ? "Of the " + std::to_string(measured) + " measured"
+                                          : "Of " + std::to_string(measured)) +
+           (trained ? " configurations, " : " measurements, ");
   text += name_text(strongest, !many) + " puts " + (many ? "the most on the first token, " : "") +
           weight_text(strongest, true) + (many ? "" : " on the first token") + extra_text(strongest);
   if (extremes.size() == 2)

@@ -141,7 +141,7 @@ int seconds_of(const std::string& follow) {
 std::vector<std::string> state_of(const std::vector<Run>& runs) {
   std::vector<std::string> state;
   for (const Run& run : runs)
-    state.push_back(run.folder + " " + std::to_string(run.step) + (run.finished ? " finished" : ""));
+    state.push_back(run.folder + " " + std::to_string(run.step) + (run.finished ? " finished" : " " + run.failure));
   return state;
 }
 
@@ -151,15 +151,15 @@ void wait(int seconds) {
   while (!stopped_by && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
-// Rewrites the report whenever a run has progressed, until all have finished and another read finds no new one; the
-// last page does not reload itself. Returns the exit code.
+// Rewrites the report whenever a run has progressed, until all have finished or failed and another read finds no new
+// one; the last page does not reload itself. Returns the exit code.
 int follow(const Arguments& arguments, const std::string& chart_js, std::vector<Run>& runs, int seconds) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, stop);
   std::vector<std::string> written;
   for (;;) {
     const std::vector<std::string> state = state_of(runs);
-    const bool all_finished = std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.finished; });
-    if (state == written && all_finished) break;
+    const bool all_ended = std::none_of(runs.begin(), runs.end(), [](const Run& run) { return run.in_progress(); });
+    if (state == written && all_ended) break;
     if (state != written) write_report(arguments, runs, chart_js, seconds);
     written = state;
     wait(seconds);
@@ -204,7 +204,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   // A flag with an optional `=value`, because `--follow runs/first` names a run.
   app.add_flag("--follow", arguments.follow,
                "rewrite the page as the runs progress; every 10 seconds or as many as given; the page reloads itself. "
-               "Ends when all runs have finished and no new one has begun, or with Ctrl-C")
+               "Ends when all runs have finished or failed and no new one has begun, or with Ctrl-C")
       ->option_text("[=SECONDS]");
   app.add_option("RUN", arguments.sources, "runs, folders of runs, JSON of eval_* sink")->required();
   app.footer(

@@ -99,10 +99,12 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
     sections += task_section(tasks[i], i, runs, styles, i == 0 ? study : "");
     navigation += "<a href=\"#task-" + std::to_string(i) + "\">" + task_title(tasks[i]) + "</a>";
   }
-  const auto open = std::ranges::count(runs, false, &Run::finished);
+  const auto open = std::ranges::count_if(runs, &Run::in_progress);
+  const auto failed = std::ranges::count_if(runs, [](const Run& run) { return !run.finished && !run.in_progress(); });
   const std::string overview = std::to_string(runs.size()) + (runs.size() == 1 ? " run" : " runs") + " on " +
                                std::to_string(tasks.size()) + (tasks.size() == 1 ? " task" : " tasks") +
-                               (open > 0 ? ", " + std::to_string(open) + " still in progress" : "") + ".";
+                               (open > 0 ? ", " + std::to_string(open) + " still in progress" : "") +
+                               (failed > 0 ? ", " + std::to_string(failed) + " failed" : "") + ".";
   const std::string reload =
       reload_seconds > 0 ? "<meta http-equiv=\"refresh\" content=\"" + std::to_string(reload_seconds) + "\">\n" : "";
   std::string scripts = "<script>" + chart_js + "</script>\n";

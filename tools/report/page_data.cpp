@@ -36,6 +36,15 @@ json cut(const Table& table, std::size_t columns) {
   return rows;
 }
 
+// Of all positions but the first, also of those that the page does not draw.
+double mean_after_first(const Row& row) {
+  double sum = 0;
+  int count = 0;
+  for (std::size_t i = 1; i < row.size(); ++i)
+    if (std::isfinite(row[i])) sum += row[i], ++count;
+  return count > 0 ? sum / count : kNaN;
+}
+
 // Rows of steps without duplicates: curves of a run, and runs of a study, mostly share them.
 class Steps {
  public:
@@ -67,7 +76,7 @@ json curves_json(const Curves& curves, std::size_t points, Steps& steps) {
       y.push_back(found->second[i]);
     }
     if (x.empty()) continue;
-    const ThinCurve curve = thin(x, y, points);
+    const ThinCurve curve = every_step ? thin(x, y, points) : last_of_buckets(x, y, points);
     out[name] = {{"x", steps.index(curve.x)}, {"y", rounded(curve.y)}};
     if (curve.least.empty()) continue;
     out[name]["least"] = rounded(curve.least);
@@ -87,17 +96,24 @@ void add_evaluation(const Run& run, const Evaluation& e, const PageLimits& limit
   const auto row = [&](const char* name, const Row& values) {
     if (!values.empty()) out[name] = cut(values, limits.positions);
   };
-  const auto table = [&](const char* name, const Table& values) {
-    if (!values.empty()) out[name] = cut(values, limits.positions);
+  const auto heads = [&](const char* name, const Table& values) {  // by layer and head
+    if (!values.empty()) out[name] = cut(values, SIZE_MAX);
+  };
+  const auto table = [&](const std::string& name, const Table& values) {  // by layer and position
+    if (values.empty()) return;
+    out[name] = cut(values, limits.positions);
+    Row others;
+    for (const Row& row : values) others.push_back(mean_after_first(row));
+    out[name + "_others"] = rounded(others);
   };
   row("alpha_k", e.alpha_k);
   row("alpha_k_raw", e.alpha_k_raw);
   row("loss_position", e.loss_position);
-  table("layer_head", e.alpha_1_layer_head);
-  table("layer_head_raw", e.alpha_1_layer_head_raw);
-  table("star_head", e.alpha_star_layer_head);
-  table("star_head_raw", e.alpha_star_layer_head_raw);
-  table("value_share", e.value_share_layer_head);
+  heads("layer_head", e.alpha_1_layer_head);
+  heads("layer_head_raw", e.alpha_1_layer_head_raw);
+  heads("star_head", e.alpha_star_layer_head);
+  heads("star_head_raw", e.alpha_star_layer_head_raw);
+  heads("value_share", e.value_share_layer_head);
   table("hidden_norm", e.hidden_norm);
   table("key_norm", e.key_norm);
   table("value_norm", e.value_norm);
@@ -228,6 +244,17 @@ std::vector<LineStyle> line_styles(const std::vector<Run>& runs, const std::vect
 
 double six_digits(double value) {
   return std::isfinite(value) ? std::strtod(str_format("%.6g", value).c_str(), nullptr) : kNaN;
+}
+
+ThinCurve last_of_buckets(const Row& x, const Row& y, std::size_t points) {
+  if (x.size() <= points) return {x, y, {}, {}};
+  ThinCurve out;
+  for (std::size_t bucket = 0; bucket < points; ++bucket) {
+    const std::size_t last = (bucket + 1) * x.size() / points - 1;
+    out.x.push_back(x[last]);
+    out.y.push_back(y[last]);
+  }
+  return out;
 }
 
 ThinCurve thin(const Row& x, const Row& y, std::size_t points) {

@@ -42,6 +42,8 @@ struct ThinCurve {
   Row x, y, least, greatest;
 };
 ThinCurve thin(const Row& x, const Row& y, std::size_t points);
+// The last point of each bucket, for what is measured now and then: no mean of several steps is shown as one of them.
+ThinCurve last_of_buckets(const Row& x, const Row& y, std::size_t points);
 
 // Bounds the size of the page.
 struct PageLimits {

@@ -232,8 +232,9 @@ std::string Run::edited_model() const {
 std::string Run::status() const {
   const std::string of = steps > 0 ? " of " + std::to_string(steps) : "";
   if (finished) return step < steps ? "at step " + std::to_string(step) + of : "";
-  if (!evaluation) return "nothing measured yet";
-  return "at step " + std::to_string(unfinished_step) + of + ", not finished";
+  if (!evaluation) return failure.empty() ? "nothing measured yet" : "failed: " + failure;
+  return "at step " + std::to_string(unfinished_step) + of +
+         (failure.empty() ? ", not finished" : ", failed: " + failure);
 }
 
 bool is_run_folder(const std::string& folder) {

@@ -105,11 +105,12 @@ struct Run {
 
   // False for a model of another program that was only measured here.
   bool trained_here() const { return model.empty() || !config_toml.empty(); }
+  bool in_progress() const { return !finished && failure.empty(); }
   // Of a measurement: the model's name and its edit, "first, positions swap:5".
   std::string edited_model() const;
   // Whether proxy and raw weights are equal: every row sums to one, the extra key's weight included.
   bool rows_sum_to_one() const;
-  // "at step 300 of 6000, not finished"; "" for a finished run.
+  // "at step 300 of 6000, not finished", "failed: out of memory"; "" for a finished run.
   std::string status() const;
 };
 

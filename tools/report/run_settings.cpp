@@ -115,6 +115,8 @@ Identity identity_of(const Run& run) {
 }
 
 bool same_but_seed(const Run& a, const Run& b) {
+  // Of finished runs the measured sequences are compared.
+  if ((!a.finished || !b.finished) && setting(a, "eval-sequences") != setting(b, "eval-sequences")) return false;
   Identity one = identity_of(a), other = identity_of(b);
   if (!same_data(one, other) || !same_start(one, other)) return false;
   one.training.erase("data");

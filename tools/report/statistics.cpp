@@ -96,6 +96,7 @@ double upper_tail(const Estimate& estimate, double null) {
 
 double p_of_difference(const Estimate& difference) {
   if (!difference.has_interval()) return kUnknown;
+  if (difference.half == 0) return 1;
   const double above = upper_tail(difference, 0);
   return std::min(1.0, 2 * std::min(above, 1 - above));
 }

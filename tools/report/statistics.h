@@ -33,7 +33,7 @@ Estimate paired_difference(const BySeed& a, const BySeed& b);
 int sign_of(const Estimate& difference);
 
 // p values over n seeds, of a paired difference with its standard error s / sqrt(n). NaN for fewer than two seeds.
-// Two-sided t test of no difference.
+// Two-sided t test of no difference; 1 for an interval of width 0, as sign_of.
 double p_of_difference(const Estimate& difference);
 // Two one-sided t tests of |difference| >= margin, the larger p value: small if the difference is within +- margin
 // (Schuirmann 1987).

@@ -327,6 +327,11 @@ TEST_CASE("report: a run that has not finished shows its last measurement, and s
   for (const char* part : {"5.250", "12.5", "75.0", "0.130", "0.500", "1.00", "at step 3 of 20, not finished"})
     CHECK_MESSAGE(contains(made.table, part), part);
   CHECK(contains(made.html, "bias_k"));
+  write_bytes(place / "open/failure.txt", "out of memory\n");
+  made = made_of(place, open);
+  CHECK(contains(made.table, "at step 3 of 20, failed: out of memory"));
+  CHECK(contains(made.html, "1 run on 1 task, 1 failed."));
+  fs::remove(place / "open/failure.txt");
 
   // It is not in a mean over seeds, and is listed with the runs of which it may become another seed.
   std::string runs = open;

@@ -258,9 +258,17 @@ TEST_CASE("report study: growth with a setting is asked seed by seed, of runs th
     add("weight-decay = 0.5\n", seed, 11 + 0.1 * seed);
   }
   CHECK(verdict(page_of(place, runs), kDecay) == "too small to tell");  // 1, 1.1, 1.2: [0.85, 1.35], all below 2
+  runs.clear();
+  for (int seed = 0; seed < 3; ++seed) {
+    add("learning-rate = 0.005\n", seed, 11 + seed);
+    add("learning-rate = 0.01\n", seed, 61 + seed);
+    add("learning-rate = 0.02\n", seed, 22 + 1.1 * seed);
+  }
+  CHECK(verdict(page_of(place, runs), kRate) == "undecided: it falls between 0.01 and 0.02");
 }
 
-TEST_CASE("report study: a fixed token carries the sink where its alpha is the greatest of every seed") {
+// Even attention with 4 tokens: 25/48, 13/36, 7/24 and 1/4, the means of 1/i over the queries i >= k.
+TEST_CASE("report study: a fixed token carries the sink where its alpha is most above even attention") {
   const TemporaryFolder place;
   std::string runs;
   for (int seed = 0; seed < 3; ++seed)
@@ -269,8 +277,15 @@ TEST_CASE("report study: a fixed token carries the sink where its alpha is the g
                        {.settings = "fixed-first-token = 7\n", .seed = seed, .alpha = {0.6, 0.1, 0.1 + 0.2 * seed}});
   const std::string html = page_of(place, runs);
   CHECK(verdict(html, kFixed) ==
-        "undecided [-0.197, 0.797]");  // leads of 0.5, 0.3 and 0.1: 0.3 +- 4.303 * 0.2 / sqrt 3
-  CHECK(contains(html, "0.300 [-0.197, 0.797]"));
+        "undecided [-0.426, 0.568]");  // leads of 0.271, 0.071 and -0.129: 0.071 +- 4.303 * 0.2 / sqrt 3
+  CHECK(contains(html, "0.071 [-0.426, 0.568]"));
+  runs.clear();
+  for (int seed = 0; seed < 3; ++seed)
+    runs += make_study_run(place, "e" + std::to_string(seed),
+                           {.settings = "fixed-first-token = 7\n",
+                            .seed = seed,
+                            .alpha = {25.0 / 48 + 1e-4 * seed, 13.0 / 36, 7.0 / 24, 0.25}});
+  CHECK(verdict(page_of(place, runs), kFixed) == "too small to tell");  // even attention
   runs = make_study_run(place, "g", {.settings = "fixed-first-token = 7\n", .alpha = {0.1, 0.6, 0.1}});
   CHECK(verdict(page_of(place, runs), kFixed) == "not tested: one run");
   // Two models: the claim is about both, the others about one each, and the reason is given once.

@@ -118,6 +118,38 @@ TEST_CASE("report: long runs are thinned, and the page stays small") {
   CHECK(loss["greatest"][150] == 2);
 }
 
+TEST_CASE("report: of a curve of evaluations that is thinned a point is what was measured at its step") {
+  const TemporaryFolder place;
+  const std::string run = make_run(place, "long", json());
+  std::string lines;
+  for (int step = 10; step <= 9000; step += 10)
+    lines += "{\"step\": " + std::to_string(step) + ", \"val_loss\": " + std::to_string(step / 10) + "}\n";
+  write_bytes(place / "long/metrics.jsonl", lines);
+  REQUIRE(run_report(place, "--out " + place / "r.html" + " " + run).wait() == 0);
+  const json loss = embedded_data(read_bytes(place / "r.html"))["runs"][0]["curves"]["val_loss"];
+  REQUIRE(loss["x"].size() == 300);
+  for (std::size_t i = 0; i < 300; ++i) CHECK(loss["y"][i].get<double>() == loss["x"][i].get<double>() / 10);
+  CHECK_FALSE(loss.contains("least"));
+}
+
+TEST_CASE("report: of many heads all are on the page; of many positions the first, and the mean of all others") {
+  const TemporaryFolder place;
+  json wide = evaluation("wide", "text", "baseline", "Softmax", 0, 0.3, 1);
+  wide.erase("map");
+  std::vector<double> heads(300, 0), norms(1024, 9);
+  for (std::size_t h = 256; h < 300; ++h) heads[h] = 1;
+  for (std::size_t t = 0; t < 256; ++t) norms[t] = 1;
+  wide["alpha_1_layer_head"] = wide["alpha_1_layer_head_raw"] = wide["value_share_layer_head"] = {heads, heads};
+  wide["hidden_norm_layer_position"] = {norms, norms, norms};
+  const std::string run = make_run(place, "wide", wide);
+  REQUIRE(run_report(place, "--out " + place / "r.html" + " --csv " + place / "csv/" + " " + run).wait() == 0);
+  const json data = embedded_data(read_bytes(place / "r.html"))["runs"][0];
+  CHECK(data["layer_head"][0].size() == 300);
+  CHECK(data["hidden_norm"][0].size() == 256);
+  CHECK(data["hidden_norm_others"][1].get<double>() == doctest::Approx((255.0 + 768 * 9) / 1023).epsilon(1e-5));
+  CHECK(contains(read_bytes(place / "csv/text-value_share.csv"), "wide,0,0.14666"));
+}
+
 TEST_CASE("report: what cannot be read is named in one line, with exit code 3, and nothing is written") {
   const TemporaryFolder place;
   const std::string out = place / "r.html";

@@ -65,6 +65,13 @@ TEST_CASE("results.csv: the steps at which a sink and a massive activation begin
     write_bytes(place / name + "/metrics.jsonl", metrics);
     return report::read_run_folder(place / name);
   };
+  const auto finished = [&](const char* name, const std::string& metrics) {
+    std::filesystem::create_directories(place / name);
+    write_bytes(place / name + "/evaluation.json",
+                R"({"schema": 1, "run": "done", "task": "text", "seed": 3, "step": 75, "steps": 75, "val_loss": 5,
+                    "alpha_1": 0.1})");
+    return run(name, metrics);
+  };
   const auto line = [](int step, double sink, double ratio) {
     return R"({"step": )" + std::to_string(step) + R"(, "val_loss": 5, "sink_1": )" + std::to_string(sink) +
            R"(, "massive_ratio": )" + std::to_string(ratio) + "}\n";
@@ -72,13 +79,16 @@ TEST_CASE("results.csv: the steps at which a sink and a massive activation begin
   const std::string without_evaluation = "{\"step\": 26, \"train_loss\": 5}\n";
   const std::vector<report::Run> runs{
       run("both", line(25, 10, 3) + without_evaluation + line(50, 10.5, 3) + line(75, 0, 3.5)),
-      run("sink", line(25, 50, 1) + line(50, 0, 1)), run("older", "{\"step\": 25, \"val_loss\": 5, \"sink_1\": 50}\n")};
+      run("sink", line(25, 50, 1) + line(50, 0, 1)), run("older", "{\"step\": 25, \"val_loss\": 5, \"sink_1\": 50}\n"),
+      finished("done", line(25, 50, 1) + line(75, 0, 1))};
   const std::vector<report::Run> read = read_results_csv(report::results_csv(runs), "f.csv");
-  REQUIRE(read.size() == 3);
+  REQUIRE(read.size() == 4);
   CHECK(read[0].evaluation->get("onset_sink_1") == 50);
   CHECK(read[0].evaluation->get("onset_massive") == 75);
   CHECK(read[1].evaluation->get("onset_sink_1") == 25);
-  CHECK(read[1].evaluation->get("onset_massive") == -1);
+  CHECK(std::isnan(read[1].evaluation->get("onset_massive")));  // it may still come
+  CHECK(read[3].finished);
+  CHECK(read[3].evaluation->get("onset_massive") == -1);
   CHECK(std::isnan(read[2].evaluation->get("onset_sink_1")));
 }
 

@@ -108,6 +108,7 @@ TEST_CASE("statistics: p values equal SciPy's, Holm's correction those by hand")
   CHECK(p_of_equality({5, -difference.mean, difference.half}, 0.3) == doctest::Approx(0.047492533).epsilon(1e-7));
   CHECK(p_of_equality(difference, 0.1) > 0.5);
   CHECK(std::isnan(p_of_difference({1, 0.2, NAN})));
+  CHECK(p_of_difference({5, 50, 0}) == 1);  // as sign_of
   // 4 x 0.01, 3 x 0.02, 2 x 0.03 as large as the one before, 0.5.
   const std::vector<double> corrected = holm({0.03, 0.01, 0.5, 0.02}), expected{0.06, 0.04, 0.5, 0.06};
   for (std::size_t i = 0; i < 4; ++i) CHECK(corrected[i] == doctest::Approx(expected[i]).epsilon(1e-12));

@@ -62,7 +62,7 @@ const ownFloor = (index, name) => (report.runs[index].floor || {})[name];
 const someFloor = (group, name) => group.runs.some((r) => ownFloor(r, name) !== undefined);
 function lossFloor(group, index, name) {
   if (someFloor(group, name)) return ownFloor(index, name);
-  const losses = group.runs.flatMap((r) => (report.runs[r].curves.val_loss ? finite(report.runs[r].curves.val_loss.y) : []));
+  const losses = group.runs.flatMap((r) => (report.runs[r].curves[name] ? finite(report.runs[r].curves[name].y) : []));
   return losses.length ? Math.min(...losses) : 0;
 }
 
@@ -90,13 +90,13 @@ function curveChart(figure) {
     const curve = run.curves[name], floor = curve && isAbove() ? lossFloor(group, r, name) : null;  // each seed has its own
     if (!curve || floor === undefined) return null;
     if (floor === null) return curve;
-    const lifted = (ys) => ys && ys.map((v) => (v !== null && v > floor ? v - floor : null));
+    const lifted = (ys) => ys && ys.map((v) => (v === null ? null : v - floor));
     return { x: curve.x, y: lifted(curve.y), least: lifted(curve.least), greatest: lifted(curve.greatest) };
   });
   keepDrawn(figure, ["steps", "loss"], () => {
     const scale = choice("steps-" + g, "linear"), above = isAbove(), drawn = bands();
     const sets = lineSets(drawn, (n) => (!/^(train_loss|grad_norm)$/.test(name) && n <= 40 ? "all" : "few"),
-                          (p) => ({ x: p.x, y: scale !== "linear" && p.x <= 0 ? NaN : p.y }));
+                          (p, ofBand) => ({ x: p.x, y: scale !== "linear" && p.x <= 0 ? NaN : !above || p.y > 0 ? p.y : ofBand ? 1e-9 : NaN }));
     sets.forEach((set, at) => Object.assign(set, { n: drawn[at].band.n, kind }));
     const xs = drawn.flatMap(({ band }) => [band.x[0], band.x[band.x.length - 1]]).filter((x) => scale === "linear" || x > 0);
     const across = (y) => [Math.min(...xs), Math.max(...xs)].map((x) => ({ x, y }));
@@ -104,7 +104,7 @@ function curveChart(figure) {
     if (loss && !above && xs.length)
       for (const floor of new Set(runs.map((r) => ownFloor(r, name)).filter(Number.isFinite)))
         sets.push(reference("best possible", across(floor), [6, 3]));
-    const held = bandRange(sets), y = above
+    const held = above ? {} : bandRange(sets), y = above
       ? axis(someFloor(group, name) ? "nats above the best possible" : "nats above the lowest", "logarithmic")
       : axis(unit, name === "grad_norm" ? "logarithmic" : "linear",
              bounded ? { suggestedMin: 0, suggestedMax: Math.max(top ?? 0, held.suggestedMax ?? 0) || (name.startsWith("sink") ? 1 : undefined) } : held);
@@ -125,7 +125,7 @@ function profileChart(figure) {
     if (name === "loss_position") return { x: range(known.length, 1), y: known };
     if (name === "value_share") return { x: range(known.length, 0), y: known.map(mean) };
     if (where === "first") return { x: range(known.length, hidden ? -1 : 0), y: known.map((row) => row[0]) };
-    if (where === "others") return { x: range(known.length, hidden ? -1 : 0), y: known.map((row) => mean(row.slice(1))) };
+    if (where === "others") return { x: range(known.length, hidden ? -1 : 0), y: run[name + "_others"] };
     const row = known[Number(where) - (hidden ? 0 : 1)];
     return row ? { x: range(row.length, 1), y: row } : null;
   };

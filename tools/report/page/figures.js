@@ -187,8 +187,9 @@ for (const section of all("section.group[data-index]")) {
   put("more", task.otherMaps() + task.firstPositions() + task.profiles());
 }
 if (document.getElementById("two-runs")) {
+  const sequences = Math.max(0, ...report.runs.map((run) => (run.maps ? run.maps.tokens.length : 0)));
   document.getElementById("pair-loss").innerHTML = lossChoice("pair", "above the lowest (log)");
-  document.getElementById("pair-choices").insertAdjacentHTML("afterbegin", sequenceChoice("pair", 4) + weightsChoice("pair") + coloursChoice("pair"));
+  document.getElementById("pair-choices").insertAdjacentHTML("afterbegin", (sequences > 1 ? sequenceChoice("pair", sequences) : "") + weightsChoice("pair") + coloursChoice("pair"));
   for (const [at, side] of ["a", "b"].entries())
     report.runs.forEach((run, r) => document.querySelector(`select[name=${side}-pair]`).add(new Option(run.name, r, r === at, r === at)));
 }

@@ -47,13 +47,15 @@ function linesOf(g) {
   };
   const lookOf = ({ colour, dash }) => ({ colour, dash });
   if (by === "seeds") group.arms.forEach((arm, at) => arm.runs.forEach((r) =>
-    put("arm " + at, arm.runs.length > 1 ? `${arm.label}, ${arm.runs.length} seeds` : report.runs[r].name, r, lookOf(report.runs[arm.runs[0]]))));
+    put("arm " + at, arm.label, r, lookOf(report.runs[arm.runs[0]]))));
   else if (by === "runs") for (const r of group.runs) put("run " + r, report.runs[r].name, r, lookOf(report.runs[r]));
   else for (const r of group.runs) {
     const value = settingOf(report.runs[r], by.slice(4)), key = value === undefined ? "not known" : value || "none";
     put("is " + key, `${by.slice(4)} ${key}`, r, null);
   }
   const out = [...lines.values()].filter((line) => line.runs.length > 0);
+  if (by === "seeds")
+    for (const line of out) line.label = line.runs.length > 1 ? `${line.label}, ${line.runs.length} seeds` : report.runs[line.runs[0]].name;
   [...lines.values()].forEach((line, at) => {
     if (line.colour === undefined) [line.colour, line.dash] = [at % 8, Math.floor(at / 8) % 6];
     line.hidden = hiddenLines.has(g + "|" + line.key);

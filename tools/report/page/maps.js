@@ -151,7 +151,8 @@ function headFigure(figure) {
     }
     const mean = (column) => map.rows.reduce((sum, row) => sum + (Number.isNaN(row[column]) ? 0 : row[column]), 0) / map.rows.length;
     const sum = map.sums.reduce((total, s) => total + s, 0) / map.sums.length;
-    caption.textContent = `Layer ${layer}, head ${head}: ${plain(mean(star + sinkToken))} on token 1` +
+    const named = maps.tokens.length > 1 || choice("sequence-" + g, "0") !== "0" ? `Sequence ${sequence() + 1}, layer` : "Layer";
+    caption.textContent = `${named} ${layer}, head ${head}: ${plain(mean(star + sinkToken))} on token 1` +
       (star + sinkToken ? `, ${plain(mean(0))} on *` : "") + `, ${sumName} ${plain(sum)} (raw).` +
       (maps.of > maps.tokens[sequence()].length ? ` First ${maps.tokens[sequence()].length} of ${maps.of} tokens.` : "");
     canvas.setAttribute("aria-label", `Attention pattern, queries downwards, keys to the right. ${caption.textContent} Arrow keys read single weights.`);
