@@ -52,12 +52,16 @@ SeedValues values_of(const Runs& runs, const std::function<double(const report::
 }
 
 SeedValues difference_of(const Runs& runs, const Runs& baseline, const char* measure) {
-  BySeed ours, theirs;
-  for (const report::Run* run : runs) ours[run->seed] = run->evaluation->get(measure);
-  for (const report::Run* run : baseline) theirs[run->seed] = run->evaluation->get(measure);
+  const auto known = [&](const Runs& all) {
+    BySeed values;
+    for (const report::Run* run : all)
+      if (const double value = run->evaluation->get(measure); std::isfinite(value)) values[run->seed] = value;
+    return values;
+  };
+  const BySeed ours = known(runs), theirs = known(baseline);
   SeedValues values{.seeds = {}, .mean = paired_difference(ours, theirs)};
   for (const auto& [seed, value] : ours)
-    if (theirs.contains(seed)) values.seeds.push_back(value - theirs[seed]);
+    if (const auto other = theirs.find(seed); other != theirs.end()) values.seeds.push_back(value - other->second);
   return values;
 }
 

@@ -173,10 +173,13 @@ std::vector<Cells> claim_cells(const std::vector<JudgedClaim>& claims) {
 std::vector<Cells> candidate_cells(const std::vector<RecipeCandidate>& candidates) {
   std::vector<Cells> rows{
       {"run", "steps", "seeds", "alpha_1 / even", "variation", "loss", "above the lowest", "passes"}};
+  const auto known = [](const char* format, double x) { return std::isnan(x) ? std::string() : str_format(format, x); };
   for (const RecipeCandidate& c : candidates)
-    rows.push_back({printable(c.run), std::to_string(c.steps), std::to_string(c.seeds), str_format("%.2f", c.ratio),
-                    str_format("%.0f %%", 100 * c.variation), str_format("%.3f", c.loss),
-                    str_format("%.3f", c.loss_excess), c.passes ? "yes" : "no"});
+    rows.push_back({printable(c.run), std::to_string(c.steps), std::to_string(c.seeds), known("%.2f", c.ratio),
+                    known("%.0f %%", 100 * c.variation), known("%.3f", c.loss), known("%.3f", c.loss_excess),
+                    c.seeds < 2 ? ""
+                    : c.passes  ? "yes"
+                                : "no"});
   return rows;
 }
 
@@ -302,8 +305,12 @@ std::vector<RecipeCandidate> recipe_candidates(const Preregistration& registered
     const std::string group = group_of(run);
     if (std::ranges::find(candidates, group, &RecipeCandidate::run) != candidates.end()) continue;
     const Estimate excess = estimate_of(values_of(of_choice, group, "excess_1", rule.seeds));
-    if (excess.n < 2) continue;
     RecipeCandidate candidate{.run = group, .seeds = excess.n, .steps = run.steps, .ratio = excess.mean + 1};
+    if (excess.n < 2) {
+      candidate.variation = candidate.loss = candidate.loss_excess = report::kNaN;
+      candidates.push_back(candidate);
+      continue;
+    }
     const double t = student_t_975(static_cast<std::int64_t>(excess.n) - 1);
     candidate.variation = excess.half / t * std::sqrt(static_cast<double>(excess.n)) / candidate.ratio;
     candidate.loss = estimate_of(values_of(of_choice, group, "val_loss", rule.seeds)).mean;
@@ -312,6 +319,7 @@ std::vector<RecipeCandidate> recipe_candidates(const Preregistration& registered
     candidates.push_back(candidate);
   }
   for (RecipeCandidate& candidate : candidates) {
+    if (candidate.seeds < 2) continue;
     candidate.loss_excess = candidate.loss - lowest_loss[candidate.steps];
     candidate.passes = candidate.seeds == rule.seeds.size() && candidate.ratio >= rule.least_ratio &&
                        candidate.variation < rule.most_variation && candidate.loss_excess <= rule.most_loss_excess;

@@ -38,7 +38,8 @@ struct Request : StudyRequest {
   std::optional<std::int64_t> threads;
   std::optional<std::size_t> index;
   int ranks = 1;
-  bool list = false, collect = false, dry_run = false, retry = false, force = false, as_rank = false;
+  bool list = false, collect = false, dry_run = false, retry = false, force = false;
+  std::string as_rank;  // the run folder
 };
 
 void add_options(CLI::App& app, Request& request) {
@@ -82,8 +83,10 @@ void add_options(CLI::App& app, Request& request) {
   app.add_option("--verdicts", request.verdicts, "judge the claims of a preregistration.toml")->type_name("FILE");
   app.add_option("--results", request.results, "with --verdicts: <study>-runs.csv files [results]")->type_name("DIR");
   app.add_flag("--retry", request.retry, "train failed runs again, from the start");
-  app.add_flag("--force", request.force, "replace tables that `sweep` did not make");
-  app.add_flag("--as-rank", request.as_rank, "train as one of the ranks that this program has started")->group("");
+  app.add_flag("--force", request.force, "replace tables that `sweep` did not make, or that have more runs");
+  app.add_option("--as-rank", request.as_rank,
+                 "train as one of the ranks that this program has started, in this folder")
+      ->group("");
   app.footer(
       "A job is a run. Its folder <out>/<run>-<seed> works with report, eval_<ablation> "
       "and train_<ablation> --resume. Complete runs with the same settings are kept; "
@@ -154,7 +157,8 @@ MachinePlan plan_of(const Request& request, const StudyState& sweep) {
     if (!request.workers && !request.threads) {
       plan = fastest_plan({sweep.groups[run.group].ablation, run.config}, cores, sweep.todo.size());
     } else if (request.threads) {
-      plan.workers = static_cast<std::size_t>(std::max<std::int64_t>(1, cores / *request.threads));
+      const bool on_cpu = run.config.device == "cpu";  // runs on one GPU share its memory
+      plan.workers = on_cpu ? static_cast<std::size_t>(std::max<std::int64_t>(1, cores / *request.threads)) : 1;
     } else {
       plan.threads = std::max<std::int64_t>(1, cores / static_cast<std::int64_t>(*request.workers));
     }
@@ -224,6 +228,10 @@ int exit_code_of(const JobsResult& end) {
 int run_rank(const Request& request, StudyState& state) {
   require_index(state, request.index.value());
   StudyRun& run = state.runs[*request.index];
+  if (run.config.run != request.as_rank)
+    throw Error(request.study + " has changed since this sweep began: job " + std::to_string(*request.index) + " is " +
+                    run.config.run + " now, not " + request.as_rank + "; start the sweep again",
+                Exit::usage);
   if (request.retry) start_again(run.config);
   run.config.threads = request.threads.value();
   return train_as_rank(run.config, state.groups[run.group].ablation);
@@ -243,15 +251,30 @@ int run_single(const Request& request, StudyState& state) {
   }
   if (!state.todo.empty() && run.from && !is_complete(state.runs[*run.from]))
     throw Error("job " + std::to_string(job) + " starts from job " + std::to_string(*run.from) + ", " +
-                    state.name(*run.from) + ", which is not complete; run that job first",
+                    state.name(*run.from) + ", which is not complete; run that job first" +
+                    (request.earlier.empty() ? "" : ", without --earlier: a row has no checkpoint"),
                 Exit::bad_input);
   MachinePlan plan = plan_of(request, state);
   plan.workers = 1;
   return exit_code_of(run_jobs(state, plan, job));
 }
 
+// A row of --earlier has no checkpoint from which a run could start.
+void require_starts(const StudyState& state) {
+  for (const std::size_t job : state.todo)
+    if (const auto& from = state.runs[job].from; from && state.earlier[*from] &&
+                                                 state.earlier[*from]->status == RunStatus::complete &&
+                                                 !is_complete(state.runs[*from]))
+      throw Error(state.name(job) + " starts from the checkpoint of " + state.name(*from) +
+                      ", which is only a row of " + state.earlier[*from]->file +
+                      "; leave out this --earlier, or bring the folder of that run",
+                  Exit::bad_input);
+}
+
 int run_all(const Request& request, StudyState& state, const StudyOutput& output) {
   read_states(state);
+  require_starts(state);
+  if (!request.force) output.require_rows_kept(state);
   const MachinePlan plan = plan_of(request, state);
   std::fprintf(stderr, "sweep: %s: %s, %zu to do; %zu at once, %s each (%s)\n", printable(state.study.name).c_str(),
                counted(std::ssize(state.runs), "run").c_str(), state.todo.size(), plan.workers,
@@ -261,8 +284,9 @@ int run_all(const Request& request, StudyState& state, const StudyOutput& output
   return exit_code_of(end);
 }
 
-int collect(StudyState& state, const StudyOutput& output) {
+int collect(const Request& request, StudyState& state, const StudyOutput& output) {
   read_states(state);
+  if (!request.force) output.require_rows_kept(state);
   output.write(state);
   return print_jobs_without_result(state) ? static_cast<int>(Exit::bad_input) : 0;
 }
@@ -302,7 +326,7 @@ int run(int argc, char** argv) {
   Request request;
   if (!parse(argc, argv, request)) return 0;
   if (!request.verdicts.empty()) return print_verdicts(request);
-  if (request.as_rank) {
+  if (!request.as_rank.empty()) {
     StudyState state = study_of(request, argv[0]);
     return run_rank(request, state);
   }
@@ -331,7 +355,7 @@ int run(int argc, char** argv) {
   const StudyOutput output(request.out, state.study.name);
   output.require_free(request.force);
   output.require_no_input(request.earlier);
-  return request.collect ? collect(state, output) : run_all(request, state, output);
+  return request.collect ? collect(request, state, output) : run_all(request, state, output);
 }
 
 }  // namespace

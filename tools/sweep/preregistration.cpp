@@ -105,6 +105,7 @@ void add_claims(Reader& reader, const TomlSection& section, std::vector<Register
   if (const auto unit = kUnits.find(claim.measure); unit != kUnits.end() && !claim.smallest)
     reader.add_problem(section.line, "a claim on " + claim.measure + " needs `smallest`, " + unit->second);
   for (const std::string& run : runs) {
+    if (run == claim.against) reader.add_problem(section.line, "run " + printable(run) + " is compared with itself");
     claim.run = run;
     claims.push_back(claim);
   }

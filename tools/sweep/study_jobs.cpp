@@ -34,6 +34,7 @@ constexpr auto kMaxSaveTime = std::chrono::seconds(60);  // of a run whose sweep
 // "loss 5.135, Sink_1 1.6 %, alpha_1 0.034" of a complete run.
 std::string result_of_run(const std::string& folder) {
   const report::Run done = report::read_run_folder(folder);
+  if (!done.evaluation) throw Error(folder + " has no evaluation.json of its end", Exit::failure);
   char text[120];
   std::snprintf(text, sizeof text, "loss %.3f, Sink_1 %.1f %%, alpha_1 %.3f", done.evaluation->get("val_loss"),
                 done.evaluation->sink_at(0.3, false), done.evaluation->get("alpha_1"));
@@ -116,14 +117,22 @@ class StudyJobs {
       }
       at = waiting_.erase(at);
       if (!lacks_start) {
-        const std::int64_t begun_with = found_run(state_.runs[run].config).threads;
-        state_.runs[run].config.threads = begun_with > 0 ? begun_with : threads_;
+        prepare(state_.runs[run].config);
         return run;
       }
       untrained_.erase(run);
       print(run, "not begun: the run that it starts from is not complete");
     }
     return std::nullopt;
+  }
+
+  // A begun run keeps its number of threads. A failed run that another process has begun again meanwhile is continued.
+  void prepare(RunConfig& config) const {
+    const FoundRun now = found_run(config);
+    config.threads = now.threads > 0 ? now.threads : threads_;
+    if (!config.force || now.status == RunStatus::failed) return;
+    config.force = false;
+    config.resume = "auto";
   }
 
   // Runs in a child process.
@@ -157,8 +166,8 @@ class StudyJobs {
   int train_on_ranks(std::size_t run) const {
     std::vector<std::string> command = state_.command;
     const RunConfig& config = state_.runs[run].config;
-    command.insert(command.end(),
-                   {"--index", std::to_string(run), "--threads", std::to_string(config.threads), "--as-rank"});
+    command.insert(command.end(), {"--index", std::to_string(run), "--threads", std::to_string(config.threads),
+                                   "--as-rank", config.run});
     if (config.force) command.emplace_back("--retry");
     return run_mpirun(state_.ranks, command);
   }

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "engine/check.h"
 #include "engine/io/csv.h"
@@ -64,7 +65,8 @@ std::vector<StudyOutcome> outcomes_of(const StudyState& state) {
       outcome.before = report::read_measurements(before).front().evaluation;
     if (found.status == RunStatus::failed)
       outcome.problem = "failed: " + found.reason;
-    else if (run.from && found_run(runs[*run.from].config).status != RunStatus::complete)
+    else if (found.status != RunStatus::complete && run.from &&
+             found_run(runs[*run.from].config).status != RunStatus::complete)
       outcome.problem = "not begun: " + runs[*run.from].config.run + ", from which it starts, is not complete" +
                         (outcomes[*run.from].problem.empty() ? "" : " (" + outcomes[*run.from].problem + ")");
     else if (found.status != RunStatus::complete)
@@ -129,6 +131,26 @@ void StudyOutput::require_no_input(const std::vector<std::string>& files) const 
       throw Error("--earlier " + file + " is an output of this sweep: move it, or give another --out", Exit::usage);
 }
 
+void StudyOutput::require_rows_kept(const StudyState& state) const {
+  const std::string file = stem_ + "-runs.csv";
+  std::error_code error;
+  if (!std::filesystem::exists(file) || std::filesystem::file_size(file, error) == 0) return;
+  std::set<std::string> kept;  // names of runs
+  for (std::size_t i = 0; i < state.runs.size(); ++i)
+    if (const EarlierRun* row = state.earlier[i]; row ? row->status == RunStatus::complete : !state.collects)
+      kept.insert(std::filesystem::path(state.name(i)).filename().string());
+  std::vector<std::string> lost;
+  for (const report::Run& row : report::read_results_csv(read_file("sweep", file), file))
+    if (row.finished && row.step == row.steps && !kept.contains(row.name) &&
+        !std::filesystem::exists(folder_ + "/" + row.name + "/evaluation.json"))
+      lost.push_back(row.name);
+  if (lost.empty()) return;
+  throw Error(file + " has " + counted(std::ssize(lost), "complete run") + ", such as " + printable(lost.front()) +
+                  ", without a folder here, which a new table would not have; move the file and give it with "
+                  "--earlier, or lose them with --force",
+              Exit::usage);
+}
+
 void StudyOutput::write(const StudyState& state) const {
   const std::vector<StudyOutcome> outcomes = outcomes_of(state);
   const StudyResults results = results_of(state.study, state.size, state.groups, outcomes);
@@ -142,10 +164,10 @@ void StudyOutput::write(const StudyState& state) const {
   if (other_onsets > 0)
     std::fprintf(stderr, "sweep: the onsets of %s are left out: measured at other steps than those of the study\n",
                  counted(static_cast<std::int64_t>(other_onsets), "run").c_str());
-  write_file_atomically(stem_ + ".csv", study_csv(results));
-  write_file_atomically(stem_ + "-runs.csv", report::results_csv(read));
-  write_file_atomically(stem_ + ".md", study_markdown(results));
-  write_file_atomically(stem_ + ".svg", study_svg(results));
+  const std::string csv = study_csv(results), rows = report::results_csv(read), markdown = study_markdown(results),
+                    svg = study_svg(results);
+  write_files_atomically(
+      {{stem_ + "-runs.csv", rows}, {stem_ + ".csv", csv}, {stem_ + ".md", markdown}, {stem_ + ".svg", svg}});
   std::fputs(study_text(results).c_str(), stdout);
   std::string page;
   try {
@@ -266,15 +288,17 @@ void print_dry_run(const StudyState& state, const MachinePlan& plan) {
                 std::isfinite(step[i]) ? duration(seconds_of_run(config, step[i])).c_str() : "?",
                 groups[i].paper().value_or(PaperRow{}).id.c_str());
   }
-  double seconds = 0;
+  double seconds = 0, longest = 0;
   std::size_t unknown = 0;
   for (std::size_t run : state.todo) {
     const double own = seconds_of_run(state.runs[run].config, step[state.runs[run].group]);
     std::isfinite(own) ? seconds += own : ++unknown;
+    if (std::isfinite(own)) longest = std::max(longest, own);
   }
+  const std::size_t at_once = std::min(plan.workers, std::max<std::size_t>(1, state.todo.size()));
   std::printf("\n%s, %zu to do: about %s on this machine, %zu at once with %s each (%s)\n",
               counted(std::ssize(state.runs), "run").c_str(), state.todo.size(),
-              duration(seconds / static_cast<double>(plan.workers)).c_str(), plan.workers,
+              duration(std::max(longest, seconds / static_cast<double>(at_once))).c_str(), plan.workers,
               counted(plan.threads, "thread").c_str(), plan.measured.c_str());
   if (unknown > 0) std::printf("The time excludes %zu runs that could not be measured.\n", unknown);
   std::fflush(stdout);

@@ -13,18 +13,21 @@ namespace sink {
 
 class StudyOutput {
  public:
-  StudyOutput(const std::string& folder, const std::string& study) : stem_(folder + "/" + study) {}
+  StudyOutput(const std::string& folder, const std::string& study) : folder_(folder), stem_(folder + "/" + study) {}
 
   // Throws Error (Exit::usage) if a file that `sweep` did not make would be replaced. Called before any work.
   void require_free(bool force) const;
   // Throws Error (Exit::usage) if an input file would be overwritten, which would lose rows of other studies.
   void require_no_input(const std::vector<std::string>& files) const;
+  // Throws Error (Exit::usage) if <study>-runs.csv has complete runs that the new one would not have: those without a
+  // folder and without a row of --earlier that this call does not train. Call read_states first.
+  void require_rows_kept(const StudyState& state) const;
   // Writes the files from the current folders and rows. Without Chart.js on the system it writes no page and prints a
   // note. The page shows only runs with a folder.
   void write(const StudyState& state) const;
 
  private:
-  std::string stem_;
+  std::string folder_, stem_;
 };
 
 // Prints on stderr how many jobs are complete, each of the others with its reason, and the commands that run them. Call

@@ -169,6 +169,11 @@ TEST_CASE("claims: a sink's lead over the massive activation; what never comes c
   CHECK(lead.difference.mean == doctest::Approx((7 + 6 + 8) / 3.0));
   CHECK(lead.verdict == ClaimVerdict::replicated);
   CHECK(judged("less", "excess_massive").difference.mean == doctest::Approx(2.5));
+  // The same lead of all seeds: steps are too coarse to show how seeds vary.
+  for (report::Run& run : runs) run.evaluation->scalar["onset_sink_1"] = 2, run.evaluation->scalar["onset_massive"] = 9;
+  CHECK(judged("greater", "sink_lead").difference.mean == 7);
+  CHECK(judged("greater", "sink_lead").p == 1);
+  CHECK(judged("greater", "sink_lead").verdict == ClaimVerdict::underpowered);
   runs.back().evaluation->scalar.erase("onset_massive");
   CHECK(judged("greater", "sink_lead").verdict == ClaimVerdict::not_run);
 }
@@ -226,6 +231,10 @@ TEST_CASE("claims: the recipe is the largest of those that pass") {
   CHECK(text().find("Chosen: middle, 10 steps.") != std::string::npos);
   runs.pop_back();
   CHECK(text().find("Not chosen yet: the rule needs all 3 seeds") != std::string::npos);
+  runs.pop_back();
+  CHECK(text().find("Not chosen yet: the rule needs all 3 seeds") != std::string::npos);  // one seed of `small`
+  runs.back().evaluation->scalar["alpha_1"] = report::kNaN;
+  CHECK(text().find("Not chosen yet: the rule needs all 3 seeds") != std::string::npos);
 }
 
 TEST_CASE("claims: the repository's file is read, and what is wrong in a file is named with its line") {
@@ -244,6 +253,7 @@ TEST_CASE("claims: the repository's file is read, and what is wrong in a file is
   CHECK(message(kHead + "[[claim]]\nrun = \"x\"\n").find("has no key `says`") != std::string::npos);
   CHECK(message(kHead + claim("x", "less", "measure = \"val_loss\"\n")).find("needs `smallest`") != std::string::npos);
   CHECK(message(kHead + claim("x", "less", "measure = \"sink_lead\"\n")).find("in steps") != std::string::npos);
+  CHECK(message(kHead + claim("baseline", "equal")).find("run baseline is compared with itself") != std::string::npos);
   CHECK(message("[judged]\nseeds = [1]\n").find("two or more") != std::string::npos);
   CHECK(message("[judged]\nseeds = [1, 2, 2]\n") == "p.toml: line 2: seed 2 is given twice");
   CHECK(message("[judged]\nseeds = [1, 2]\nlevel = 5\n") ==

@@ -143,6 +143,10 @@ TEST_CASE("sweep --index: an index that is not a job is refused in one sentence"
     CHECK_MESSAGE(contains(message, std::string("sweep: error: ") + sentence), message);
     CHECK(std::count(message.begin(), message.end(), '\n') == 1);
   }
+  Sweep rank(place.command("--index 1 --threads 1 --as-rank out/other-0"));
+  CHECK(rank.wait() == 2);
+  CHECK_MESSAGE(contains(rank.err(), "has changed since this sweep began: job 1 is out/op_sigmoid_none-0 now"),
+                rank.err());
   CHECK_FALSE(std::filesystem::exists(place / "out"));
   Sweep nothing("sweep --index 0");
   CHECK(nothing.wait() == 2);
@@ -300,6 +304,25 @@ TEST_CASE("sweep --collect: missing jobs have no result, and the study is not co
   CHECK(read_bytes(failure) == "an older reason\n");
   CHECK(Sweep(place.job(3, "--seeds 0 --retry")).wait() == 0);
   CHECK(read_bytes(failure) == reason);
+}
+
+TEST_CASE("sweep --collect: a table that has the only copy of a run is not replaced") {
+  Place place(kStudy);
+  for (std::size_t index : {0, 1}) CHECK(Sweep(place.job(index, "--seeds 0")).wait() == 0);
+  REQUIRE(Sweep(place.command("--seeds 0 --collect")).wait() == 0);
+  const std::string rows = read_bytes(place / "out/tiny-runs.csv"), table = read_bytes(place / "out/tiny.csv");
+  std::filesystem::remove_all(place / "out/baseline-0");
+  for (const char* options : {"--seeds 0 --collect", "--seeds 0 --only op_sigmoid_none"}) {
+    Sweep refused(place.command(options));
+    CHECK(refused.wait() == 2);
+    CHECK_MESSAGE(
+        contains(refused.err(), "tiny-runs.csv has 1 complete run, such as baseline-0, without a folder here"),
+        refused.err());
+    CHECK(read_bytes(place / "out/tiny-runs.csv") == rows);
+    CHECK(read_bytes(place / "out/tiny.csv") == table);
+  }
+  CHECK(Sweep(place.command("--seeds 0 --collect --force")).wait() == 3);
+  CHECK_FALSE(contains(read_bytes(place / "out/tiny-runs.csv"), "baseline-0"));
 }
 
 TEST_CASE("sweep: a job measures the interventions of its run, and without them it is missing") {

@@ -405,6 +405,30 @@ TEST_CASE("sweep: runs that start from others wait for them, and report the star
   CHECK(contains(tuned.err(), "8 runs, 1 to do"));
 }
 
+TEST_CASE(
+    "sweep: a complete run counts where its start is a row of an earlier table; one to train has no start there") {
+  Place place(kStudy + "[[runs]]\nfrom = \"baseline\"\nsteps = 10\nlearning-rate = 0.001\n");
+  const std::string earlier = place / "earlier.csv", by_row = place.command("--seeds 0 --earlier " + earlier);
+  Subprocess first(place, words_of(place.command("--seeds 0")));
+  REQUIRE_MESSAGE(first.wait() == 0, first.err());
+  std::filesystem::rename(place / "out/tiny-runs.csv", earlier);
+  std::filesystem::remove_all(place / "out/baseline-0");
+  Subprocess complete(place, words_of(by_row));
+  CHECK_MESSAGE(complete.wait() == 0, complete.err());
+  CHECK_MESSAGE(contains(complete.out(), "3 of 3 runs complete"), complete.out());
+  CHECK_FALSE(contains(complete.out(), "not begun"));
+  std::string rows = read_bytes(earlier);
+  rows.erase(rows.rfind('\n', rows.size() - 2) + 1);  // without the tuned run
+  REQUIRE_FALSE(contains(rows, "baseline-tuned-0"));
+  std::filesystem::remove(earlier);
+  write_bytes(earlier, rows);
+  std::filesystem::remove_all(place / "out/baseline-tuned-0");
+  Subprocess without_start(place, words_of(by_row));
+  CHECK(without_start.wait() == 3);
+  CHECK_MESSAGE(contains(without_start.err(), "out/baseline-0, which is only a row of " + earlier),
+                without_start.err());
+}
+
 TEST_CASE("sweep: a run whose start failed is not begun, and its row has the reason") {
   Place place(
       kStudy +
