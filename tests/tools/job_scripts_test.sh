@@ -19,7 +19,7 @@ read -r code saved <<<"$(sed -n "$((SLURM_RESTART_COUNT + 1))p;\$p" "$FAKE_FOLDE
 [ -z "$saved" ] || { mkdir -p "$(dirname "$saved")" && echo data >"$saved.tmp" && mv "$saved.tmp" "$saved"; }
 exit "$code"
 FAKE
-printf '#!/bin/bash\n[ "$1 $2" = "requeue $SLURM_JOB_ID" ] && touch "$FAKE_FOLDER/requeued"\n' >"$folder/bin/scontrol"
+printf '#!/bin/bash\n[ "$1 $2" = "requeue ${REQUEUED:-$SLURM_JOB_ID}" ] && touch "$FAKE_FOLDER/requeued"\n' >"$folder/bin/scontrol"
 chmod +x "$folder"/bin/* "$folder/build/train_baseline"
 export PATH=$folder/bin:$PATH FAKE_FOLDER=$folder SINKLAB_BUILD=$folder/build
 wrong=0
@@ -81,6 +81,8 @@ for out in "$folder/out" "$folder/a,b"; do  # the second is quoted in the list: 
   job 4 7 7 sweep_array.sbatch "$folder/tiny.toml" --out "$out"
   job 1 0 0 sweep_array.sbatch "$folder/tiny.toml" --out "$out"
 done
+# The first task of an array has the number of the whole array.
+REQUEUED=41_1 SLURM_ARRAY_JOB_ID=41 job 4 7 7 sweep_array.sbatch "$folder/tiny.toml" --out "$folder/out"
 mkdir -p "$folder/out"
 job 4 7 7 sweep_array.sbatch "$folder/tiny.toml" --out "$folder/out"
 saves="137 $folder/out/baseline-1/checkpoint.h5" measures="143 $folder/out/baseline-1/evaluation.json"

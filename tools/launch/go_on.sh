@@ -18,6 +18,9 @@ count_start() {
 }
 reset_count() { rm -f "$1.requeues-$SLURM_JOB_ID"; }
 
+# One task of an array has the array's own number as SLURM_JOB_ID, which scontrol takes for all of its tasks.
+own_job() { echo "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_JOB_ID:+_$SLURM_ARRAY_TASK_ID}"; }
+
 # srun starts the ranks by PMIx, which Open MPI understands. Another MPI may need another value of SLURM_MPI_TYPE
 # (`srun --mpi=list`). A rank that fails ends all ranks.
 #   go_on WHAT RUN COMMAND...    RUN: the run folder, or empty where it is not known
@@ -41,7 +44,7 @@ go_on() {
         echo "$what ended with $code, and $starts starts in a row saved nothing: not queued again" >&2
       else
         echo "$what ended with $code at $(date -Is): queued again"
-        scontrol requeue "$SLURM_JOB_ID" || reset_count "$run"
+        scontrol requeue "$(own_job)" || reset_count "$run"
       fi ;;
     0)
       reset_count "$run"
