@@ -98,7 +98,10 @@ def test_generation_refuses(model):
                   dict(seed=-1), dict(max_new_tokens=2.5), dict(max_new_tokens=2**63), dict(max_new_tokens=True),
                   dict(temperature="1"), dict(temperature=None), dict(seed=1.0), dict(seed=2**64)):
         with pytest.raises(sinklab.Error, match=f"{next(iter(wrong))} must be"):
-            model.generate(IDS, **wrong)
+            model.generate(IDS, **{"temperature": 1, **wrong})
+    for unread in (dict(top_p=0.5), dict(seed=0), dict(top_p=1, seed=2, temperature=0)):
+        with pytest.raises(sinklab.Error, match="temperature above 0 only"):
+            model.generate(IDS, **unread)
     given = dict(max_new_tokens=np.int64(3), temperature=np.float32(0.5), top_p=np.float64(0.9), seed=np.uint64(3))
     np.testing.assert_array_equal(model.generate(IDS, stop_at_eos=np.bool_(True), **given),
                                   model.generate(IDS, 3, 0.5, 0.9, 3))
@@ -113,10 +116,11 @@ def test_names(model):
     _, cache = model.run_with_cache(IDS, names=["pattern", ("z", 0)])
     assert sorted(cache) == ["blocks.0.attn.hook_pattern", "blocks.0.attn.hook_z", "blocks.1.attn.hook_pattern"]
     assert ("pattern", 1) in cache and ("pattern", -1) in cache and ("v", 0) not in cache and 7 not in cache
-    for key in (("pattern", 2), ("pattern", -3), "pattern", ("nothing", 0), ("v", 0), (), 3):
+    for key in (("pattern", 2), ("pattern", -3), "pattern", ("nothing", 0), ("v", 0), ("pattern", 0, 1), (), 3):
         with pytest.raises(KeyError):
             cache[key]
-    for names in ("nothing", ("pattern", 2), ("nothing", 0), ["blocks.7.attn.hook_z"], 3, [3], ("pattern", None)):
+    for names in ("nothing", ("pattern", 2), ("nothing", 0), ["blocks.7.attn.hook_z"], 3, [3], ("pattern", None),
+                  ("pattern", 0, 1, 2), [("z", 0, 1)], ("normalized", 0, "ln1", 2)):
         with pytest.raises(sinklab.Error):
             model.run_with_cache(IDS, names=names)
     with pytest.raises(sinklab.Error, match="several names as a list"):
@@ -412,6 +416,15 @@ def test_activations_that_do_not_fit_are_refused():
         model.run_with_cache(np.zeros(65536, int))
 
 
+def test_logits_that_do_not_fit_are_refused(monkeypatch):
+    model = sinklab.ablation("baseline", vocabulary=1000, layers=1, heads=1, width=16, feed_forward=8, context=64)
+    monkeypatch.setattr("sinklab.model._available_memory", lambda: 4 * 64 * 1000 - 1)
+    for wrong in (lambda: model(np.zeros(64, int)), lambda: model.run_with_hooks(np.zeros(64, int), [])):
+        with pytest.raises(MemoryError, match="logits"):
+            wrong()
+    model(np.zeros(63, int))
+
+
 def test_memory_that_the_engine_keeps_for_the_next_activations_counts_as_free(monkeypatch):
     model = sinklab.ablation("baseline", vocabulary=8, layers=1, heads=1, width=16, feed_forward=8, context=64)
     before_and_after = [0, 10**9]
@@ -422,7 +435,7 @@ def test_memory_that_the_engine_keeps_for_the_next_activations_counts_as_free(mo
 
 def test_activations_of_float64_take_twice_the_memory(monkeypatch):
     sizes = dict(vocabulary=8, layers=1, heads=1, width=16, feed_forward=8, context=64)
-    monkeypatch.setattr("sinklab.model._available_memory", lambda: 6 * 64 * 65)
+    monkeypatch.setattr("sinklab.model._available_memory", lambda: 6 * 64 * (65 + 8))
     for precision, fits in (("f32", True), ("f64", False)):
         model = sinklab.ablation("baseline", precision=precision, **sizes)
         if fits:

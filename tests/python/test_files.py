@@ -138,6 +138,7 @@ def test_the_synthetic_task():
     assert task.validation()[0].shape == (100, 32)
     for wrong in (lambda: task.batch(-1), lambda: task.batch(0, 0), lambda: sinklab.BigramBackcopy(context=1),
                   lambda: sinklab.BigramBackcopy(seed=-1), lambda: task.batch(1.5), lambda: task.batch(2**63),
+                  lambda: task.batch(2**60), lambda: sinklab.BigramBackcopy(context=65536).batch(0, 65536),
                   lambda: sinklab.BigramBackcopy(context=8.5), lambda: task.validation(101)):
         with pytest.raises(sinklab.Error, match="must be a whole number"):
             wrong()

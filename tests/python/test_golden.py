@@ -109,6 +109,12 @@ def test_sink_scores_of_a_model_and_of_its_cache():
         of_model = sinklab.sink_scores(model, ids)
         _, cache = model.run_with_cache(ids, names="pattern")
         of_cache = sinklab.sink_scores(cache)
+        try:
+            sinklab.sink_scores(cache, ids)
+        except sinklab.Error as error:
+            assert "leave out the second argument" in str(error)
+        else:
+            raise AssertionError("a text that is not read is taken")
         pattern = cache.stack("pattern")  # (layer, batch, head, query, key)
         alpha_1 = pattern[..., 0].mean(-1).mean(1)
         np.testing.assert_allclose(of_model.alpha_1_layer_head, alpha_1, rtol=1e-5)

@@ -2,9 +2,12 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
 
+#include <optional>
+
 #include "engine/data/bigram_backcopy.h"
 #include "tools/python/bindings/arrays.h"
 #include "tools/python/bindings/bindings.h"
+#include "tools/python/bindings/computation.h"
 
 namespace sink::python {
 namespace {
@@ -18,7 +21,14 @@ BigramBackcopy* make_task(std::int64_t context, std::uint64_t seed) {
   return new BigramBackcopy(config, context);
 }
 
-nb::tuple arrays_of(const Batch& batch) {
+template <class MakeBatch>
+nb::tuple arrays_of(MakeBatch&& make) {
+  std::optional<Batch> made;
+  {
+    Computation computation;
+    made = make();
+  }
+  const Batch& batch = *made;
   return nb::make_tuple(array_of(batch.tokens_BT(), true), array_of(batch.targets_BT(), true));
 }
 
@@ -31,12 +41,14 @@ void add_data(nb::module_& module) {
       .def(
           "train_batch",
           [](const BigramBackcopy& task, std::int64_t step, std::int64_t count) {
-            return arrays_of(task.train_batch(step, 0, count));
+            return arrays_of([&] { return task.train_batch(step, 0, count); });
           },
           nb::arg("step"), nb::arg("count"))
       .def(
           "validation_batch",
-          [](const BigramBackcopy& task, std::int64_t count) { return arrays_of(task.validation_batch(0, count)); },
+          [](const BigramBackcopy& task, std::int64_t count) {
+            return arrays_of([&] { return task.validation_batch(0, count); });
+          },
           nb::arg("count"));
   module.def("bigram_backcopy", &make_task, nb::arg("context"), nb::arg("seed"));
 }

@@ -138,20 +138,23 @@ class Model:
         """
         return self._run(input, set(), self._hooks(fwd_hooks))[0]
 
-    def generate(self, prompt: Input, max_new_tokens: int = 32, temperature: float = 0, top_p: float = 1, seed: int = 0,
-                 stop_at_eos: bool = True) -> str | np.ndarray:
+    def generate(self, prompt: Input, max_new_tokens: int = 32, temperature: float = 0, top_p: float | None = None,
+                 seed: int | None = None, stop_at_eos: bool = True) -> str | np.ndarray:
         """Continues a prompt. Returns the text with its continuation; for ids, the ids (pos,).
 
         Args:
             prompt: a text or token ids (pos,).
             max_new_tokens: at most so many tokens; fewer where the text or the context ends.
             temperature: divides the logits; 0 takes the most likely token.
-            top_p: samples from the fewest most likely tokens with at least this probability.
-            seed: of the sampled tokens.
+            top_p: samples from the fewest most likely tokens with at least this probability; by default from all.
+            seed: of the sampled tokens; by default 0. Like top_p, it is read with a temperature above 0 only.
             stop_at_eos: ends at an end-of-text or end-of-turn token, which is left out.
         """
-        most, seed = whole("max_new_tokens", max_new_tokens, 1, 2**63 - 1), whole("seed", seed, 0, 2**64 - 1)
-        temperature, top_p = real("temperature", temperature, 0, 100), real("top_p", top_p, 1e-9, 1)
+        most, temperature = whole("max_new_tokens", max_new_tokens, 1, 2**63 - 1), real("temperature", temperature, 0, 100)
+        if temperature == 0 and (top_p is not None or seed is not None):
+            raise Error("top_p and seed are read with a temperature above 0 only: give one, or leave them out")
+        top_p = real("top_p", 1 if top_p is None else top_p, 1e-9, 1)
+        seed = whole("seed", 0 if seed is None else seed, 0, 2**64 - 1)
         ids = self._ids(prompt)
         if ids.shape[0] != 1:
             raise Error(f"expected one prompt, got {ids.shape[0]}")
@@ -232,21 +235,22 @@ class Model:
         return (logits if np.ndim(given) == 2 else logits[0]), activations
 
     def _require_memory(self, names: set[str], batch: int, positions: int) -> None:
-        """Refuses activations that do not fit, since Linux would end the process instead."""
+        """Refuses logits and activations that do not fit, since Linux would end the process instead."""
         c, positions = self.cfg, positions + self.cfg["extra_tokens"]
         heads, keys = c["n_heads"], c["n_key_value_heads"]
         row = {"pattern": heads * (positions + 1), "attn_scores": heads * (positions + 1),
                "post": c["d_mlp"] * max(1, c["num_experts"]),
                "q": heads * c["d_head"], "rot_q": heads * c["d_head"], "z": heads * c["d_head"],
                "k": keys * c["d_head"], "rot_k": keys * c["d_head"], "v": keys * c["d_head"]}
-        needed = self._core.item_size * batch * positions * sum(row.get(name.rpartition("hook_")[2], c["d_model"]) for name in names)
+        of_position = c["d_vocab"] + sum(row.get(name.rpartition("hook_")[2], c["d_model"]) for name in names)
+        needed = self._core.item_size * batch * positions * of_position
         available = _available_memory()
         if needed > available:
             _core.release_cached_memory()  # of activations of before, which the engine keeps for the next ones
             available = _available_memory()
         if needed > available:
-            raise MemoryError(f"the activations take {needed / 1e9:.1f} GB, and {available / 1e9:.1f} GB are available: "
-                              "choose some with names=")
+            raise MemoryError(f"the logits and activations take {needed / 1e9:.1f} GB, and {available / 1e9:.1f} GB are "
+                              "available: choose some with names=, or give fewer tokens")
 
     def _cache(self, activations: dict[str, np.ndarray]) -> ActivationCache:
         pre_norm = "placement=PreNorm" in self._core.policies.split()

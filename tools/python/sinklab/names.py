@@ -32,6 +32,8 @@ def full_name(key: Key) -> str:
         raise Error(f"an activation is named by a text or (text, layer), got {key!r}")
     name, layer, kind = (*parts, None, None)[:3]
     name = _ALIASES.get(name, name)
+    if len(parts) > 3 or (kind is not None and name != "normalized"):
+        raise Error(f"an activation is named by a text or (text, layer), got {key!r}: give several as a list of such names")
     if layer is None:
         return "hook_embed" if name == "embed" else name
     if not isinstance(layer, (int, np.integer)):
