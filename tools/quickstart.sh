@@ -187,6 +187,7 @@ if [ "$fast" -eq 0 ]; then
       cat build/quickstart-text.log >&2
       exit 1
     fi
+    grep '^make_text: warning' build/quickstart-text.log >&2 || true
     stage "training a tokenizer and encoding the text" 10
     "$build/prepare" --text data/text/*.txt --out "$data"
   fi

@@ -56,7 +56,7 @@ class SinkDiff(Command):
             index.insert(0, rest % size)
             rest //= size
         x, y = numbers[0][first], numbers[1][first]
-        worst = max(abs(numbers[0][n] - numbers[1][n]) for n in places)
+        worst = max((abs(numbers[0][n] - numbers[1][n]) for n in places), key=lambda d: (d != d, d))  # NaN is the largest
         print(f"{len(places)} of {a.size} numbers differ, first at {shape_text(index)}: {x!r} and {y!r}; "
               f"by {worst:.3g} at most")
 
