@@ -28,7 +28,7 @@ FileDescriptor open_regular(const FileFormat& format, const std::string& path, s
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file < 0 && (errno == ENOENT || errno == ENOTDIR))
     throw Error(std::string("there is no ") + format.noun + " " + path + "; " + format.origin, Exit::bad_input);
-  if (file < 0 && (errno == EACCES || errno == EPERM || errno == ELOOP))
+  if (file < 0 && (errno == EACCES || errno == EPERM || errno == ELOOP || errno == ENAMETOOLONG))
     throw Error("cannot open " + path + ": " + std::strerror(errno), Exit::bad_input);
   if (file < 0) fail_io("open", path, errno);
   struct stat status;

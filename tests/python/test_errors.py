@@ -31,6 +31,7 @@ def model():
     (str(pathlib.Path(__file__).parent), "is not a file"),
     (__file__, "test_errors.py"),
     (b"\xff\xfe", "xff"),
+    ("a" * 60000, "File name too long"),
 ])
 def test_a_missing_or_foreign_model(path, text):
     with pytest.raises(sinklab.Error, match=text) as caught:
