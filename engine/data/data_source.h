@@ -40,6 +40,9 @@ class DataSource {
   virtual std::int64_t begin_token() const { return -1; }
   // tokens_checksum of the data; empty where the settings determine the tokens.
   virtual std::string checksum() const { return {}; }
+  // A text that differs where the same tokens make other batches: the sizes of its domains, and their weights where
+  // those count. Empty where there are none.
+  virtual std::string parts() const { return {}; }
   // Tokens in one epoch; 0 if the data never ends.
   virtual std::int64_t train_tokens() const = 0;
   // The domains of its text; empty for other tasks.

@@ -9,6 +9,7 @@ namespace sink {
 namespace {
 
 constexpr const char* kChecksum = "data_sha256";
+constexpr const char* kParts = "data_parts";
 constexpr const char* kTokenizer = "tokenizer_json";
 
 std::string abbreviated(const std::string& checksum) { return checksum.substr(0, 12); }
@@ -31,6 +32,7 @@ std::string other_text(const Checkpoint& checkpoint, const DataSource& data, con
 
 void store_data(const DataSource& data, Checkpoint& checkpoint) {
   if (std::string checksum = data.checksum(); !checksum.empty()) checkpoint.attributes[kChecksum] = checksum;
+  if (std::string parts = data.parts(); !parts.empty()) checkpoint.attributes[kParts] = parts;
   if (std::string tokenizer = data.tokenizer_json(); !tokenizer.empty()) checkpoint.attributes[kTokenizer] = tokenizer;
   if (data.begin_token() < 0) return;
   checkpoint.attributes["begin_token"] = std::to_string(data.begin_token());
@@ -52,6 +54,13 @@ void require_same_data(const Checkpoint& checkpoint, const DataSource& data, con
   require_same_tokenizer(checkpoint, data, folder);
   if (std::string other = other_text(checkpoint, data, folder); !other.empty())
     throw Error(other + ": " + advice, Exit::bad_input);
+  if (std::string theirs = attribute_or_empty(checkpoint, kParts), ours = data.parts();
+      !theirs.empty() && !ours.empty() && theirs != ours)
+    throw Error(folder + " holds the text that " + checkpoint.path +
+                    " was made on with other domains: their sizes, or with --data-order mixture their weights, give "
+                    "other batches; " +
+                    advice,
+                Exit::bad_input);
   if (!data.checksum().empty() && attribute_or_empty(checkpoint, kChecksum).empty())
     std::fprintf(stderr, "note: %s has no checksum of its text; assuming that of %s\n",
                  printable(checkpoint.path).c_str(), printable(folder).c_str());

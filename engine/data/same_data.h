@@ -8,15 +8,15 @@
 
 namespace sink {
 
-// Sets the attributes `data_sha256`, `tokenizer_json` and `begin_token` (with `begin_rule`, where it is from) where the
-// data has them.
+// Sets the attributes `data_sha256`, `data_parts`, `tokenizer_json` and `begin_token` (with `begin_rule`, where it is
+// from) where the data has them.
 void store_data(const DataSource& data, Checkpoint& checkpoint);
 
 // Throws Error (Exit::bad_input) where `data`, in `folder`, has another tokenizer than the checkpoint. Accepts either
 // without a tokenizer.
 void require_same_tokenizer(const Checkpoint& checkpoint, const DataSource& data, const std::string& folder);
 
-// Throws Error (Exit::bad_input) where the tokenizer or the text differs, with both checksums and `advice`. A
+// Throws Error (Exit::bad_input) where the tokenizer, the text or its domains differ, with `advice`. A
 // checkpoint without a checksum of its text is accepted with a note on stderr.
 void require_same_data(const Checkpoint& checkpoint, const DataSource& data, const std::string& folder,
                        const std::string& advice);

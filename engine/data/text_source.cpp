@@ -7,6 +7,7 @@
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/file.h"
 #include "engine/io/sha256.h"
+#include "engine/io/str_format.h"
 
 namespace sink {
 
@@ -75,6 +76,14 @@ std::int64_t TextSource::train_tokens() const {
   std::int64_t tokens = 0;
   for (std::int64_t blocks : order_->used()) tokens += blocks * context_;
   return tokens;
+}
+
+std::string TextSource::parts() const {
+  std::string text;
+  for (const TextDomain& domain : file_.domains)
+    text += (config_.data_order == "mixture" ? str_format("%.17g ", domain.weight) : "") +
+            std::to_string(domain.train_tokens) + " " + std::to_string(domain.valid_tokens) + "\n";
+  return text;
 }
 
 std::vector<DomainUse> TextSource::domains() const {

@@ -33,6 +33,7 @@ class TextSource : public DataSource {
   std::string tokenizer_json() const override { return tokenizer_.json(); }
   std::int64_t begin_token() const override { return file_.begin_token; }
   std::string checksum() const override { return file_.checksum; }
+  std::string parts() const override;
   std::int64_t train_tokens() const override;
   std::vector<DomainUse> domains() const override;
 

@@ -104,12 +104,16 @@ std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation
 
 void require_alike_data(Communicator& ranks, const DataSource& data) {
   if (ranks.is_single_process()) return;
-  const std::vector<std::string> all = ranks.exchange(data.checksum());
+  const std::vector<std::string> all = ranks.exchange(data.checksum() + " " + data.parts());
+  const auto checksum_of = [](const std::string& of_rank) { return of_rank.substr(0, of_rank.find(' ')); };
   for (std::size_t rank = 1; rank < all.size(); ++rank)
     if (all[rank] != all[0])
       fail("ranks",
-           "rank " + std::to_string(rank) + " has read other data than rank 0: the SHA-256 of its tokens is " +
-               printable(all[rank].substr(0, 12)) + " instead of " + printable(all[0].substr(0, 12)) +
+           "rank " + std::to_string(rank) + " has read other data than rank 0: " +
+               (checksum_of(all[rank]) == checksum_of(all[0])
+                    ? "its text has other domains"
+                    : "the SHA-256 of its tokens is " + printable(all[rank].substr(0, 12)) + " instead of " +
+                          printable(all[0].substr(0, 12))) +
                "; give all nodes the same --data",
            Exit::bad_input);
 }

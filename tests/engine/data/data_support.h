@@ -24,18 +24,29 @@ inline std::vector<std::int32_t> values(const TokenIds& ids) {
   return all;
 }
 
-// Writes a token file of one domain.
+// Writes a token file of `domains` domains with as many tokens each; the first has `weight`, the others 1.
 struct NewTokens {
   std::vector<std::int32_t> train, valid;
   std::int64_t vocabulary = 258;
   std::string sources = "here", tokenizer_sha256 = "";
   std::int64_t begin_token = -1;
+  std::size_t domains = 1;
+  double weight = 0;  // 0: of all domains
 };
 inline void write_tokens(const std::string& path, const NewTokens& tokens) {
   TokenWriter writer(path, tokens.vocabulary);
-  writer.begin_domain("text", 0);
-  writer.add_document(tokens.train, false);
-  writer.add_document(tokens.valid, true);
+  const auto part = [&](const std::vector<std::int32_t>& of, std::size_t n) {
+    const auto begin = [&](std::size_t d) {
+      return of.begin() + static_cast<std::ptrdiff_t>(d * of.size() / tokens.domains);
+    };
+    return std::vector<std::int32_t>(begin(n), begin(n + 1));
+  };
+  for (std::size_t n = 0; n < tokens.domains; ++n) {
+    writer.begin_domain(n == 0 ? "text" : "text " + std::to_string(n),
+                        n == 0 || tokens.weight == 0 ? tokens.weight : 1);
+    writer.add_document(part(tokens.train, n), false);
+    writer.add_document(part(tokens.valid, n), true);
+  }
   writer.close({.end_of_text = 0,
                 .begin_token = tokens.begin_token,
                 .sources = tokens.sources,

@@ -15,12 +15,14 @@ namespace {
 
 // A prepared text in `folder`; `shift` makes another one, `letters` another tokenizer of the same size.
 void write_text(const std::string& folder, std::int32_t shift, const char* letters = "xyxyxyxy",
-                std::int64_t begin_token = -1) {
+                std::int64_t begin_token = -1, std::size_t domains = 1, double weight = 0) {
   std::string json = Tokenizer::train({letters}, 259).json();
   NewTokens file{.train = {}, .valid = {}, .vocabulary = 259};
   file.sources = folder;  // where text came from does not say what it is
   file.tokenizer_sha256 = sha256_hex(json);
   file.begin_token = begin_token;
+  file.domains = domains;
+  file.weight = weight;
   for (std::int32_t i = 0; i < 2000; ++i) file.train.push_back((i + shift) % 251);
   for (std::int32_t i = 0; i < 200; ++i) file.valid.push_back(i % 251);
   fs::create_directories(folder);
@@ -151,6 +153,26 @@ TEST_CASE("data: a checkpoint that does not say what its text was is accepted, w
   CHECK(world.run(kTraining + std::string("--data dd --steps 6 --run run --resume auto")) == 0);
   CHECK(contains(world.said, "note: run/checkpoint.h5 has no checksum"));
   CHECK(load_checkpoint(world / "run/checkpoint.h5").attributes.contains("data_sha256"));
+}
+
+TEST_CASE("data: the same tokens in other domains give other batches, and are refused") {
+  World world;
+  write_text(world / "two", 0, "xyxyxyxy", -1, 2, 1);
+  write_text(world / "weighted", 0, "xyxyxyxy", -1, 2, 9);
+  write_text(world / "one", 0);
+  REQUIRE(read_token_file(world / "two/tokens.h5").checksum == read_token_file(world / "one/tokens.h5").checksum);
+  const auto resumed = [&](const std::string& data, const std::string& order) {
+    const std::string line = kTraining + std::string("--run run --data-order ") + order;
+    fs::remove_all(world / "run");
+    REQUIRE_MESSAGE(world.run(line + " --data two --steps 2") == 0, world.said);
+    const int code = world.run(line + " --resume auto --steps 3 --data " + data);
+    CHECK((code == 0) != contains(world.said, "with other domains"));
+    return code;
+  };
+  CHECK(resumed("two", "mixture") == 0);
+  CHECK(resumed("weighted", "mixture") == 3);
+  CHECK(resumed("weighted", "shuffled") == 0);  // which reads no weights
+  CHECK(resumed("one", "shuffled") == 3);
 }
 
 TEST_CASE("data: a text begins like the documents of the training data, with their begin token if they have one") {
