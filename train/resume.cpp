@@ -39,15 +39,16 @@ std::optional<StepResult> last_step_of(const Checkpoint& checkpoint) {
 // Settings that may change when a run is resumed: how long it trains, what it shows and saves, its threads and device,
 // what it keeps for the backward pass, and how it is launched.
 const std::set<std::string>& free_settings() {
-  static const std::set<std::string> keys{"steps",     "eval-every",   "eval-sequences",    "checkpoint-every",
-                                          "log-every", "nan-patience", "threads",           "device",
-                                          "recompute", "graph",        "birth-checkpoints", "gradient-sum"};
+  static const std::set<std::string> keys{"steps",     "eval-every",   "eval-sequences",   "checkpoint-every",
+                                          "log-every", "nan-patience", "threads",          "device",
+                                          "recompute", "graph",        "birth-checkpoints"};
   return keys;
 }
 
 // Files are what they hold, not where they lie: data is compared by its checksum, and one path has many spellings.
 bool is_same(const Setting<RunConfig>& setting, const RunConfig& stored, const RunConfig& config) {
   if (setting.flag == "data") return true;
+  if (setting.flag == "gradient-sum" && config.accumulate == 1) return true;  // a sum of one
   if (setting.flag == "initial" && !stored.initial.empty() && !config.initial.empty())
     return std::filesystem::weakly_canonical(stored.initial) == std::filesystem::weakly_canonical(config.initial);
   return setting.value(stored) == setting.value(config);

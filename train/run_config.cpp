@@ -145,7 +145,7 @@ void require_known_variables() {
 }
 
 // Weakest first, each layer over the one before. (CLI11 itself would let the file beat the environment.)
-RunConfig layered(const CommandLine& line, const std::string& ablation) {
+RunConfig layered(const CommandLine& line, const std::string& ablation, const std::string& policies) {
   bool tiny = line.is_on("tiny");
   if (tiny && line.has("config")) refuse("--tiny and --config both say what to begin with; give only one of them");
   RunConfig config = tiny ? tiny_run() : RunConfig();
@@ -155,6 +155,10 @@ RunConfig layered(const CommandLine& line, const std::string& ablation) {
     if (!config.ablation.empty() && config.ablation != ablation)
       refuse(path + " is the configuration of train_" + config.ablation + ", this is train_" + ablation +
              ": take the other program or, to use the same settings here, its line `ablation` out of a copy");
+    if (!config.ablation.empty() && !config.policies.empty() && config.policies != policies)
+      refuse(path + " is the configuration of a " + ablation + " with the policies " + config.policies +
+             ", and this program has " + policies +
+             ": build that one or, to use the same settings here, take its line `policies` out of a copy");
   }
   require_known_variables();
   for (const Setting<RunConfig>& setting : run_config_table()) {
@@ -194,6 +198,14 @@ void require_read_flags(const IsGiven& is_given, const RunConfig& config) {
     refuse(
         "--min-learning-rate is where --schedule cosine ends, and the schedule is constant: leave it out, or give "
         "--schedule cosine");
+  if (is_given("data") && config.task != "text")
+    refuse("--data is read by --task text, and the task is " + config.task + ": leave one of them out");
+  if (is_given("init") && !config.initial.empty())
+    refuse("--init says how parameters are drawn, and --initial gives them: leave one of them out");
+  if (is_given("decay") && config.weight_decay == 0)
+    refuse("--decay says what --weight-decay decays, and that is 0: leave it out, or give both");
+  if (is_given("prefix-validation") && config.prefix < 2)
+    refuse("--prefix-validation is read with a --prefix of at least 2: leave it out, or give both");
   const bool plans_ranks = config.dry_run && (config.nproc > 1 || launched_process().size > 1);
   for (const std::string flag : {"rate", "link"})
     if (is_given(flag) && !plans_ranks)
@@ -237,7 +249,7 @@ void require_read_sizes(const IsGiven& is_given, const RunConfig& config, const 
 bool read_settings(CommandLine& line, int argc, char** argv, const std::string& ablation, const std::string& policies,
                    RunConfig& config) {
   if (!line.parse(argc, argv)) return false;
-  config = layered(line, ablation);
+  config = layered(line, ablation, policies);
   const IsGiven is_given = [&line](const std::string& flag) { return line.has(flag); };
   require_read_flags(is_given, config);
   config.ablation.clear();
@@ -323,6 +335,11 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
   if ((config.decay == "qk" || config.decay == "vo") && (config.optimizer == "muon" || config.optimizer == "orthoadam"))
     refuse("--decay " + config.decay + " decays a part of attention.qkv.weight, which --optimizer " + config.optimizer +
            " updates as a whole: choose adamw, sgd or lion, or another group");
+  const std::int64_t sequences = config.batch * config.accumulate;  // of a step
+  if (config.data_order == "released" && sequences % config.loader_ranks != 0)
+    refuse("--loader-ranks must divide the sequences of a step (--batch times --accumulate), got " +
+           std::to_string(config.loader_ranks) + " for " + std::to_string(sequences) +
+           ": some readers' files would be read less, or never");
   if (config.resume.empty()) refuse("--resume must be never, auto or the path of a checkpoint, got ``");
   if (config.min_learning_rate > config.learning_rate) {
     refuse("--min-learning-rate must not exceed --learning-rate, got more than the peak");

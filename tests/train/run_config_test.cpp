@@ -290,6 +290,12 @@ TEST_CASE("run config: a file names its ablation, and is not taken for another o
   write_bytes(folder / "other.toml", "ablation = \"bias_k\"\nbatch = 3\n");
   CHECK(refusal({"--config", folder / "other.toml"})
             .find(folder / "other.toml" + " is the configuration of train_bias_k, this is train_baseline: ") == 0);
+  std::string policies = text;
+  policies.replace(policies.find("Softmax"), 7, "Sigmoid");
+  write_bytes(folder / "changed.toml", policies);
+  CHECK(contains(
+      refusal({"--config", folder / "changed.toml", "--run", "r"}),
+      "the policies position=Rotary norm=RMSNorm attention=Sigmoid, and this program has " + kRotary.policies));
   write_bytes(folder / "old.toml", "batch = 3\n");  // older programs did not say
   CHECK(parse(enough({"--config", folder / "old.toml"})).ablation == "baseline");
   std::string message;
@@ -308,7 +314,8 @@ TEST_CASE("run config: any text in UTF-8 survives a flag, a file and a checkpoin
         std::string("caf\xc3\xa9 \xe6\x97\xa5 \xf0\x9f\x99\x82"),
         std::string("\xef\xbb\xbf\xc2\x85\xe2\x80\xa8\xe2\x80\xae"), std::string(100000, '\\')}) {
     CAPTURE(text);
-    RunConfig config = parse({"--data", text, "--run", "r", "--dry-run", "--task", "bigram-backcopy"});
+    if (text.empty()) continue;
+    RunConfig config = parse({"--data", text, "--run", "r", "--dry-run"});
     CHECK(config.data == text);
     CHECK(run_config_from_toml(to_toml(config), "here").data == text);
     write_bytes(folder / "config.toml", to_toml(config));
@@ -411,6 +418,19 @@ TEST_CASE("run config: a flag that the optimiser does not read is refused, a lin
 }
 
 TEST_CASE("run config: a flag without effect is refused") {
+  CHECK(contains(refusal({"--task", "bigram-backcopy", "--data", "d", "--run", "r"}), "--data is read by --task text"));
+  CHECK(contains(refusal(enough({"--init", "torch", "--initial", "a.h5"})), "--init says how parameters are drawn"));
+  CHECK(contains(refusal(enough({"--weight-decay", "0", "--decay", "matrices"})), "--decay says what"));
+  CHECK(contains(refusal(enough({"--prefix-validation", "study"})), "is read with a --prefix of at least 2"));
+  CHECK(parse(enough({"--prefix-validation", "study", "--prefix", "2"})).prefix == 2);
+  const std::vector<std::string> readers{"--data", "d", "--run", "r", "--data-order", "released"};
+  const auto with_batch = [&](const char* batch) {
+    std::vector<std::string> words = readers;
+    words.insert(words.end(), {"--batch", batch, "--accumulate", "1"});
+    return words;
+  };
+  CHECK(contains(refusal(with_batch("6")), "--loader-ranks must divide the sequences of a step"));
+  CHECK(parse(with_batch("8")).loader_ranks == 4);
   CHECK(refusal(enough({"--min-learning-rate", "0.001"})).find("--min-learning-rate is where --schedule cosine") == 0);
   CHECK(parse(enough({"--schedule", "cosine", "--min-learning-rate", "0.001"})).min_learning_rate == 0.001);
   for (const char* flag : {"--rate", "--link"}) {
