@@ -40,6 +40,9 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
     saved_step = state_.step;
   };
   try {
+    // A run that begins at its end in another folder has no checkpoint there.
+    const bool resumes_path = config_.resume != "never" && config_.resume != "auto";
+    if (resumes_path && state_.step >= config_.steps) save();
     // Of a resumed run: its last step may not be reported yet, or may be the one at which it diverged.
     if (!strategy_->broadcast(state_.reported)) report(observers);
     if (state_.skipped_in_a_row >= config_.nan_patience) return Ending::diverged;
@@ -146,7 +149,8 @@ void TrainingRun::stage_batches(double learning_rate) {
     inputs_.scalars = scalars;
     return;
   }
-  inputs_.long_step = strategy_->any(!state_.last || state_.last->seconds > long_step_seconds);
+  inputs_.long_step =
+      strategy_->any(!state_.last || state_.last->seconds <= 0 || state_.last->seconds > long_step_seconds);
   if (!inputs_.scalars.defined()) {
     for (const Batch& batch : micro_batches) inputs_.micro_batches.push_back(batch.to(device));
     inputs_.scalars = scalars.to(device);

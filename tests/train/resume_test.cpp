@@ -227,6 +227,22 @@ TEST_CASE("resume: another configuration or another policy is refused with one l
     CHECK(other.wait() == 2);
     CHECK(other.err().find("learning-rate = 0.004") != std::string::npos);
   }
+  SUBCASE("another sum of gradients") {  // of one micro-batch there is one
+    CHECK(Subprocess(folder, command(run, {"--resume", "auto", "--steps", "9", "--gradient-sum", "fast"})).wait() == 0);
+    const std::string more = folder / "more";
+    REQUIRE(Subprocess(folder, command(more, {"--steps", "2", "--accumulate", "3"})).wait() == 0);
+    Subprocess other(
+        folder, command(more, {"--resume", "auto", "--steps", "3", "--accumulate", "3", "--gradient-sum", "fast"}));
+    CHECK(other.wait() == 2);
+    CHECK(other.err().find("gradient-sum = ") != std::string::npos);
+  }
+  SUBCASE("a run that begins at its end in another folder has its checkpoint") {
+    const std::string next = folder / "next";
+    Subprocess end(folder, command(next, {"--resume", run + "/checkpoint.h5", "--steps", "8"}));
+    REQUIRE_MESSAGE(end.wait() == 0, end.err());
+    CHECK(read_bytes(next + "/checkpoint.h5") == read_bytes(run + "/checkpoint.h5"));
+    CHECK(Subprocess(folder, command(next, {"--resume", "auto", "--steps", "9"})).wait() == 0);
+  }
   SUBCASE("policy") {
     auto words = command(run, {"--resume", "auto"});
     words[0] = "train_pos_learnable_sigmoid";
