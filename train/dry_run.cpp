@@ -150,6 +150,7 @@ std::string text_of_rank_plan(const RunConfig& config, const Ablation& ablation,
                 .micro_batches = config.accumulate,
                 .ordered = config.gradient_sum == "ordered",
                 .bf16 = config.precision == "bf16",
+                .bytes = config.precision == "f64" ? 8 : 4,
                 .moments = config.optimizer == "adamw" ? 2 : 1};
   if (config.optimizer == "muon" || config.optimizer == "orthoadam") plan.moments = 2;  // at most
   const auto tokens = static_cast<double>(config.tokens_per_step());
@@ -167,9 +168,8 @@ std::string text_of_rank_plan(const RunConfig& config, const Ablation& ablation,
     return text;
   }
   const RankTime time = time_of(plan, tokens, config.rate, config.link * 1e9);
-  const std::string waiting = ranks == 1 || config.link > 0
-                                  ? std::to_string(time.waiting * 1e3).substr(0, 6) + " waiting"
-                                  : "waiting not known without --link";
+  const std::string waiting = ranks == 1 || config.link > 0 ? str_format("%.4g waiting", time.waiting * 1e3)
+                                                            : "waiting not known without --link";
   say("time", str_format("%.4g ms a step (%.4g computing, %s), %.4g tokens a second, about %s for %lld steps",
                          time.step() * 1e3, time.computing * 1e3, waiting, tokens / time.step(),
                          duration(time.step() * static_cast<double>(config.steps)), config.steps));

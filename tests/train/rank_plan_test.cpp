@@ -81,6 +81,8 @@ TEST_CASE("rank plan: by hand, two ranks of ten blocks") {
   plan.ordered = false;
   CHECK(bytes_sent_of(plan) == 0.5 * 4 * 1800 * 2);
   CHECK(memory_of(plan).sums == 0);
+  plan.bytes = 8;
+  CHECK(bytes_sent_of(plan) == 0.5 * 8 * 1800 * 2);
 }
 
 TEST_CASE("rank plan: time is computing, and what no computing hides") {
@@ -91,6 +93,18 @@ TEST_CASE("rank plan: time is computing, and what no computing hides") {
   CHECK(time_of(plan, 2000, 1000, 400000).waiting == doctest::Approx(0.01));
   plan.zero = 1;  // and the weights after the update
   CHECK(time_of(plan, 2000, 1000, 400000).waiting == doctest::Approx((2000 + 20000) / 400000.0));
+  // Two rounds in order: the embedding's 2 kB after each, and the gather of all gradients, or of weights, at the end.
+  plan.micro_batches = 4;
+  for (std::int64_t zero : {0, 1}) {
+    plan.zero = zero;
+    CHECK(time_of(plan, 2000, 1000, 400000).waiting == doctest::Approx((2 * 2000 + 20000) / 400000.0));
+  }
+  plan.ordered = false;  // sent once
+  plan.zero = 0;
+  CHECK(time_of(plan, 2000, 1000, 400000).waiting == doctest::Approx(0.01));
+  plan.ordered = true;
+  plan.bytes = 8;
+  CHECK(time_of(plan, 2000, 1000, 400000).waiting == doctest::Approx(2 * (2 * 2000 + 20000) / 400000.0));
   plan.ranks = 1;
   CHECK(time_of(plan, 2000, 1000, 400000).step() == 2);
 }

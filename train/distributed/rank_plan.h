@@ -15,6 +15,7 @@ struct RankPlan {
   std::int64_t micro_batches = 1;  // of a step, of all ranks
   bool ordered = true;             // --gradient-sum
   bool bf16 = false;               // whether products read a copy of 2 bytes
+  int bytes = 4;                   // of a weight, a gradient, a moment: 8 with f64
   std::int64_t moments = 2;        // optimizer state per parameter element: 2 of AdamW, 1 of SGD and Lion
 
   std::int64_t elements() const;
@@ -36,7 +37,8 @@ double bytes_sent_of(const RankPlan& plan);
 
 // Seconds of a step if a single rank trains `rate` tokens per second and sends `link` bytes per second. Transfers that
 // overlap with backward (two thirds of the time of a micro-batch) cost nothing. Not overlapped are the bucket that is
-// reduced last and, with --zero 1, the weights after the update.
+// reduced last, after every micro-batch whose gradients are sent; with --zero 1 the weights after the update; and where
+// several micro-batches of a rank are summed in order, the gradients that are gathered then.
 struct RankTime {
   double computing = 0, waiting = 0;
   double step() const { return computing + waiting; }
