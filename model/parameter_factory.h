@@ -9,7 +9,7 @@ namespace sink {
 
 // `torch`: the defaults of PyTorch, which the multi-GPU runs of the paper effectively had. `formula_study`: the formula
 // in its code, which scales down the last matrix of SwiGLU with depth, but not that of other feed-forward blocks.
-// `formula` scales it in all of them, so that all start from the same values.
+// `formula` scales it in all of them but mixtures of experts, so that these start from the same values.
 enum class InitScheme {
   torch,
   formula,

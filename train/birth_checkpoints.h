@@ -15,8 +15,8 @@ namespace sink {
 // A head whose alpha exceeds this is about to become a sink. Uniform attention has H_T / T, which is 0.07 at T = 64.
 inline constexpr double kBirthAlpha = 0.2;
 
-// The largest proxy alpha of any head, averaged over sequences: alpha_1, or alpha_* if the model prepends a key or
-// token of its own, which then is the sink instead of the first token.
+// The largest proxy alpha of any head, averaged over sequences: alpha_1 and, if the model prepends a key or token of
+// its own, alpha_*, whichever is larger.
 double largest_alpha(const Evaluation& evaluation);
 
 // A file holds the parameters and, as the attribute `largest_alpha`, the measured alpha. That is all that a resumed run

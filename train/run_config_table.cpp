@@ -24,10 +24,12 @@ Settings<RunConfig> make_table() {
     return setting;
   };
   Settings<RunConfig> table{
-      one_of({"torch", "formula", "formula-study"},
-             {"init", model, &C::init,
-              "initial weights; torch: PyTorch's own; formula: of the paper's code, which shrinks the last matrix of "
-              "SwiGLU with depth, here of every kind of block; formula-study: as there, of SwiGLU alone"}),
+      one_of(
+          {"torch", "formula", "formula-study"},
+          {"init", model, &C::init,
+           "initial weights; torch: PyTorch's own; formula: of the paper's code, which shrinks the last matrix of "
+           "SwiGLU with depth, here of every kind of block but mixtures of experts; formula-study: as there, of SwiGLU "
+           "alone"}),
       {"initial", model, &C::initial, "checkpoint whose parameters are the initial values, none: drawn (--init)"},
       of_data("task"),
       of_data("data"),
@@ -96,8 +98,8 @@ Settings<RunConfig> make_table() {
       {"checkpoint-every", measuring, &C::checkpoint_every, "steps; also at the end and on SIGTERM, SIGINT, SIGUSR1", 1,
        kBillion},
       {"birth-checkpoints", measuring, &C::birth_checkpoints,
-       "parameters of this many evaluations up to the first at which a head's alpha_1 (alpha_* with an extra key or "
-       "token) passes 0.2, and of as many after it, in <run>/birth; 0: none",
+       "parameters of this many evaluations up to the first at which a head's alpha_1 (or alpha_*, with an extra key "
+       "or token) passes 0.2, and of as many after it, in <run>/birth; 0: none",
        0, 10000},
       {"log-every", measuring, &C::log_every, "steps between progress lines where there is no terminal", 1, kBillion},
       {"run", kRunning, &C::run, "folder to write, such as runs/first"},

@@ -1,8 +1,8 @@
 // The unembedding and the loss in one: loss = scale * mean over targets of cross_entropy(x W^T).
 //
 // The loss is the last operation, so its gradient is known up to one factor while the logits are at hand. Both products
-// of the backward pass are therefore taken at once, a block of rows at a time: the logits of a block are stored once,
-// turned into their gradient in place and never kept.
+// of the backward pass are therefore taken at once, a block of rows at a time: the logits of a block are stored once
+// (twice where they are capped), turned into their gradient in place and never kept.
 #pragma once
 
 #include "autograd/parameter.h"

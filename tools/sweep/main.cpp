@@ -83,7 +83,7 @@ void add_options(CLI::App& app, Request& request) {
   app.add_option("--verdicts", request.verdicts, "judge the claims of a preregistration.toml")->type_name("FILE");
   app.add_option("--results", request.results, "with --verdicts: <study>-runs.csv files [results]")->type_name("DIR");
   app.add_flag("--retry", request.retry, "train failed runs again, from the start");
-  app.add_flag("--force", request.force, "replace tables that `sweep` did not make, or that have more runs");
+  app.add_flag("--force", request.force, "replace foreign tables, or lose rows of a table");
   app.add_option("--as-rank", request.as_rank,
                  "train as one of the ranks that this program has started, in this folder")
       ->group("");
@@ -100,9 +100,10 @@ void add_options(CLI::App& app, Request& request) {
       "  sbatch --array=0-7 tools/launch/sweep_array.sbatch STUDY\n"
       "  seq 0 7 | parallel sweep STUDY --index {}\n"
       "  sweep STUDY --collect\n\n"
-      "Exit codes: 0 done (runs may have diverged), 1 a run crashed or could not be "
-      "trained, 2 usage, or a run folder in use, 3 bad input, a job whose start is "
-      "not complete, or --collect with missing jobs, 8 disk, 128 + n signal n.");
+      "Exit codes: 0 done (runs may have diverged), 1 a run crashed, 2 usage, or a run "
+      "folder in use, 3 bad input, a job whose start is not complete, or --collect "
+      "with missing jobs, 4 corrupt checkpoint, 6 out of memory, 7 device, 8 disk, "
+      "128 + n signal n; of runs that could not be trained, that of the first.");
 }
 
 // --verdicts reads no other option: one that is given would change nothing.

@@ -18,7 +18,7 @@ struct RegisteredClaim {
   std::string study;   // its runs are in <study>-runs.csv
   std::string run;     // the name of a group of runs
   std::string against = "baseline";
-  std::string measure = "excess_1";  // excess_1, excess_star, total, val_loss, sink_lead, excess_massive
+  std::string measure = "excess_1";  // one of kMeasures in preregistration.cpp
   Expected expected = Expected::equal;
   std::optional<double> smallest;  // the smallest effect of interest; none: share of the baseline's excess
   std::string not_testable;        // why; empty: it is

@@ -88,8 +88,8 @@ AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const
                                       const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,
                                       const Tensor& S_BHT, const AttentionConfig& config);
 
-// The statistics of the attention pattern, in F64. A proxy weight is |a_ij| / (sum_j |a_ij| + 1e-8), or
-// a_ij itself where rows sum to one (proxy_divisor of attention_op.h). The sum includes the extra key.
+// The statistics of the attention pattern, in F64. A proxy weight is |a_ij| / (sum_j |a_ij| + 1e-8), or |a_ij| over the
+// operation's proxy_divisor (attention_op.h): 1 where rows sum to one. The sum includes the extra key.
 struct AttentionStatistics {
   Tensor column_raw_BHX;                // sum_i a_ij of the first X keys
   Tensor column_proxy_BHX;              // the same for the proxy weights

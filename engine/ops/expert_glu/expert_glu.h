@@ -4,7 +4,7 @@
 //   swiglu (Mixtral, Jiang et al. 2024): gate logistic(gate) up.
 //
 // Gate and up of a unit are adjacent. An expert that is not chosen (p_e = 0) outputs zeros, so the sum over the chosen
-// experts of p_e W_e y_e is one product over all experts. Backward, with l the logistic and a its factor, 1.702 or 1:
+// experts of W_e y_e is one product over all experts. Backward, with l the logistic and a its factor, 1.702 or 1:
 //   dp_e = sum_f dy unit, du = dy p g l, dg = dy p (u + 1) l (1 + a g (1 - l)), of swiglu with u for u + 1; 0 where
 //   gate or up is cut.
 #pragma once

@@ -5,7 +5,7 @@
 //   (a, b, c) = (3.4445, -4.7750, 2.0315)
 // Each step applies a s + b s^3 + c s^5 to every singular value s. The coefficients make small ones grow fastest and do
 // not converge: singular values end between about 0.7 and 1.2, those below 1e-3 of |x| lower.
-// In F32 whatever the precision of the model (Muon's authors take bf16).
+// In F32 also where the model computes in BF16 (Muon's authors take bf16); in F64 for f64.
 #pragma once
 
 #include "engine/ops/backends.h"

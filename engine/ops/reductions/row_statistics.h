@@ -1,7 +1,7 @@
 // Statistics of each row x of D elements, for the study of massive activations:
 //   length     |x|
-//   kurtosis   E[(x - mean)^4] / E[(x - mean)^2]^2: 3 for a normal distribution, D for a single outlier among D
-//   elements
+//   kurtosis   E[(x - mean)^4] / E[(x - mean)^2]^2: 3 for a normal distribution, about D for a single outlier
+//              among D elements
 //              (Kaul et al. 2025), 0 for equal elements
 //   largest    max_d |x_d|, without the NaNs
 #pragma once
