@@ -1,4 +1,5 @@
 // eval_<ablation> attention and view: where the attention of one text goes, as text and as a page.
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -104,7 +105,7 @@ int run_view(const AttentionOptions& options, const Ablation& ablation) {
   std::printf("%s, %.2f MB\n", printable(out).c_str(), static_cast<double>(page.size()) / 1e6);
   if (const ViewQueriesKeys* computed = content.queries_keys())
     std::printf("The page computes the patterns; weights are within %.3f, on average %.1e.\n",
-                computed->largest_error(), computed->mean_error());
+                std::ceil(1000 * computed->largest_error()) / 1000, computed->mean_error());
   return 0;
 }
 

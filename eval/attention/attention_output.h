@@ -12,12 +12,12 @@ namespace sink {
 struct SummaryLabels {
   std::string model;  // its path
   std::string ablation, policies;
-  std::string begin = {};  // how the text began: "<s>, which the tokenizer adds (tokenizer.ggml.add_bos_token = true)"
+  std::string begin = {};    // how the text began: "the first is <s>, added by ..."
   bool text_begins = false;  // whether the first token was added
   std::function<std::string(std::int32_t)> token_text = {};
 };
 
-// At most 40 lines of 100 columns: the tokens, alpha_1 and Sink_1 with how the text began, other sinks, massive
+// At most 40 lines: the tokens, in 100 columns, alpha_1 and Sink_1 with how the text began, other sinks, massive
 // activation, alpha_1 by layer, the heads with the strongest sink, and those that look elsewhere.
 std::string attention_table(const AttentionSummary& summary, const SummaryLabels& labels);
 

@@ -36,7 +36,7 @@ std::string explanation_json(const Explanation& explanation, const ExplanationSt
                              const std::string& policies, bool trained);
 
 // An HTML page that steps through the row, forward and backward; it needs no network. It includes all rows if it stays
-// below 1 MB, otherwise only that of the query. `command` prints the same values.
+// below 1 MB, otherwise only that of the query. `command`, with its arguments, prints the same.
 std::string explanation_page(const Explanation& explanation, const ExplanationStyle& style, const std::string& command);
 
 OutputKind explanation_page_kind();

@@ -45,6 +45,7 @@ void add_intervention_options(CLI::App* line, InterventionOptions& options) {
       ->excludes(tokens);
   line->add_option("--data", request.given.data, "data folder, instead of that of the run");
   add_compute_options(line, options.compute, {"f32", "f64"});
+  line->get_option("--device")->description("interventions run on the CPU only");
   add_json_output_options(line, options.output, "the JSON", "JSON");
 }
 

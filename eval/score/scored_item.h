@@ -31,7 +31,8 @@ struct ScoredItem {
   std::optional<std::size_t> gold;
 };
 
-// The fields determine the kind, in the order above; other fields are ignored. Throws JsonFailure.
+// The fields determine the kind: continuation, choices, option1, text, the first that is there; other fields are
+// ignored. Throws JsonFailure.
 ScoredItem scored_item(const nlohmann::json& object, std::int64_t line);
 
 // The first `limit` lines (0: all) of a JSONL file; `-` is standard input. Throws Error (Exit::bad_input), with the

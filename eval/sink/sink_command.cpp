@@ -289,7 +289,7 @@ void add_sink_input_options(CLI::App* sink, SinkOptions& options) {
   sink->add_option("--data", options.given.data, "data folder, instead of that of the run");
   sink->add_option("--length", options.lengths,
                    "also Sink_k of the first T tokens; of every sequence, such as 16,32,64; without "
-                   "--context, sequences are as long as the longest")
+                   "--context, sequences of the run, random ones and .jsonl are as long as the longest")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(whole_number(1));

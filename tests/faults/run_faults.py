@@ -83,6 +83,8 @@ SCENARIOS = {
     "interventions": Scenario([TRAIN], "sinklab interventions run --tokens tokens.txt --threads 1 --each-head zero --out changes.json"
                               " --picture changes.svg"),
     "quantise": Scenario([TRAIN], "sinklab quantise run --tokens tokens.txt --threads 1 --out bits.json --each-token bits.csv"),
+    "score": Scenario(["prepare --vocab 280 --text text.txt --out data", TRAIN.replace("--task bigram-backcopy", "--data data")],
+                      "eval_baseline score run/checkpoint.h5 items.jsonl --threads 1 --out scores.jsonl"),
     "sweep": Scenario([], "sweep tiny.toml --workers 1 --threads 1 --out out", "out/tiny.*"),
 }
 
@@ -154,7 +156,8 @@ class Trial:
 
     def begin(self):
         self.restore({"text.txt": "".join(f"Line {i * i} of a document.\n<|endoftext|>\n" for i in range(400)).encode(),
-                      "tokens.txt": b"1 2 3 4 5", "tiny.toml": STUDY.encode()})
+                      "tokens.txt": b"1 2 3 4 5", "tiny.toml": STUDY.encode(),
+                      "items.jsonl": b'{"context": "Line 4", "continuation": " of a document."}\n' * 20})
         for command in self.scenario.setup:
             done = self.run(command)
             if done.returncode:

@@ -8,7 +8,7 @@
 #   bash build/gpu_pack/check.sh first                                   there
 # --arch: the GPUs, as in CMAKE_CUDA_ARCHITECTURES; 90 is for an H100 or H200, and PTX for later ones. --text: documents
 # separated by lines <|endoftext|>, by default the mixture of ../shared/data/text where it is, else text from Debian
-# packages. As many documents are packed as fit into --mib, evenly taken; the 60M run then reads each once.
+# packages. As many documents are packed as fit into --mib, evenly taken; the 60M run then reads each five times.
 # --studies: the folder that `prepare` made for the studies, and next to it, as in data/chat, that of `prepare --chat` if there is one.
 # The GPU machine's own are the C and C++ libraries (glibc 2.36 and g++ 12 or newer), cudart and cublasLt, and NCCL if
 # several GPUs are used. Needs nvcc here, but no GPU.

@@ -286,12 +286,19 @@ function drawTracks() {
   }
 }
 
+// x > 0 rounded up to some digits, so that it still bounds what x does.
+function bound(x, digits) {
+  if (!(x > 0)) return String(x);
+  const unit = 10 ** (Math.floor(Math.log10(x)) - digits + 1);
+  return (Math.ceil(x / unit) * unit).toPrecision(digits);
+}
+
 function drawHead() {
   byId("name").textContent = nameOf(head).replace("l", "L") + (head === chosen ? "" : " (a click keeps it)");
   let facts = `alpha_1 ${data.alpha[head].toFixed(3)} (even ${data.even.toFixed(3)})`;
   if (data.star) facts += `, alpha_* ${data.star[head].toFixed(3)}`;
   facts += `, on itself ${percent(data.self[head])}`;
-  if (data.computed) facts += `; weights within ${data.computed.error[head].toPrecision(1)}`;
+  if (data.computed) facts += `; weights within ${bound(data.computed.error[head], 1)}`;
   byId("facts").textContent = facts;
   drawMap();
   drawTokens();
@@ -306,9 +313,9 @@ function drawAll() {
   if (data.star) sentence += ` What the model adds before the text gets alpha_* ${(data.star.reduce((a, b) => a + b, 0) / count).toFixed(3)}.`;
   if (data.sinks.length) sentence += " Other sinks: " + data.sinks.slice(0, 3).map(([t, heads]) => `${quoted(t)} (${t + 1}) in ${heads}`).join(", ") + ".";
   if (cell > 1) sentence += ` The text is long: a cell of a map is the attention from ${cell} queries (mean) to ${cell} keys (sum).`;
-  if (Math.abs(data.row_sum - 1) > 0.01) sentence += ` Rows of this model sum to ${data.row_sum.toFixed(2)}; here each is scaled to 1.`;
+  if (Math.abs(data.row_sum - 1) > 0.01) sentence += ` Rows of this model sum to ${data.row_sum.toFixed(2)}${data.star ? " without *; here each is scaled to 1 with it" : "; here each is scaled to 1"}.`;
   if (data.computed)
-    sentence += ` The page computes large maps from queries and keys of 8 bits: weights are within ${Math.max(...data.computed.error).toPrecision(2)} of the exact ones, on average ${data.computed.mean_error.toPrecision(2)}.`;
+    sentence += ` The page computes large maps from queries and keys of 8 bits: weights are within ${bound(Math.max(...data.computed.error), 2)} of the exact ones, on average ${data.computed.mean_error.toPrecision(2)}.`;
   byId("sentence").textContent = sentence;
   byId("enlarge").hidden = cell > 1 || n <= 48;
   drawGrid();

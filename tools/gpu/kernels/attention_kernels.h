@@ -1,8 +1,8 @@
 // kernels.so: the attention kernels of one device with raw pointers and a stream, for programs that have device memory
-// of their own (tools/gpu/kernel_check.py, PyTorch). tools/gpu/kernels/build.sh builds it from engine/ alone.
+// of their own (tools/gpu/kernels/kernel_check.py, PyTorch). tools/gpu/kernels/build.sh builds it from engine/ alone.
 //
 // Every function that returns int returns 0, or an exit code of engine/check.h; sink_last_error() is then the message.
-// Pointers are to device memory; tensors are contiguous. On the emulated device, streams and events are ignored.
+// Pointers are to device memory; tensors are contiguous. On the emulated device, streams are ignored.
 #pragma once
 
 #include <stdint.h>
