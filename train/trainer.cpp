@@ -44,6 +44,14 @@ struct CheckpointWriter : TrainingObserver {
   }
 };
 
+// A run that is resumed at its last step from a checkpoint of another folder trains no step that would save it. Called
+// by all ranks.
+void save_if_done(TrainingRun& run, CheckpointWriter& checkpoint) {
+  const RunConfig& config = run.config();
+  if (config.resume != "never" && config.resume != "auto" && run.state().step >= config.steps)
+    checkpoint.on_checkpoint(run);
+}
+
 [[noreturn]] void fail_diverged(const TrainingRun& run, const std::string& checkpoint) {
   fail("train",
        "the loss or gradient was not finite in " + std::to_string(run.state().skipped_in_a_row) +
@@ -135,6 +143,7 @@ int train_on_other_rank(TrainingRun& run) {
     const auto measure = [&run] { return has_diverged(run.evaluate(/*with_patterns=*/true)); };  // rank 0 prints why
     if (!run.config().initial.empty() && run.state().step == 0 && measure()) return static_cast<int>(Exit::diverged);
     CheckpointWriter checkpoint;
+    save_if_done(run, checkpoint);
     TrainingRun::Ending ending = run.train({&checkpoint});
     if (ending == TrainingRun::Ending::diverged) return static_cast<int>(Exit::diverged);
     if (ending == TrainingRun::Ending::stopped) return 128 + run.stop_signal();
@@ -177,6 +186,7 @@ void train_and_measure(TrainingRun& run, const RunFolder& folder, RunLog& log, P
   if (!before.empty()) progress.note(before);
   StepReport report(log, progress);
   CheckpointWriter checkpoint(&folder);
+  save_if_done(run, checkpoint);
   std::vector<TrainingObserver*> observers;
   const std::int64_t reported_steps = run.state().step - (run.state().reported ? 0 : 1);
   std::optional<BirthCheckpoints> birth;

@@ -40,9 +40,6 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
     saved_step = state_.step;
   };
   try {
-    // A run that begins at its end in another folder has no checkpoint there.
-    const bool resumes_path = config_.resume != "never" && config_.resume != "auto";
-    if (resumes_path && state_.step >= config_.steps) save();
     // Of a resumed run: its last step may not be reported yet, or may be the one at which it diverged.
     if (!strategy_->broadcast(state_.reported)) report(observers);
     if (state_.skipped_in_a_row >= config_.nan_patience) return Ending::diverged;

@@ -16,8 +16,8 @@ void store_data(const DataSource& data, Checkpoint& checkpoint);
 // without a tokenizer.
 void require_same_tokenizer(const Checkpoint& checkpoint, const DataSource& data, const std::string& folder);
 
-// Throws Error (Exit::bad_input) where the tokenizer, the text or its domains differ, with `advice`. A
-// checkpoint without a checksum of its text is accepted with a note on stderr.
+// Throws Error (Exit::bad_input) where the tokenizer, the text or its domains differ, with `advice`. A checkpoint
+// without a checksum of its text is accepted with a note on stderr.
 void require_same_data(const Checkpoint& checkpoint, const DataSource& data, const std::string& folder,
                        const std::string& advice);
 

@@ -10,7 +10,7 @@
 namespace sink {
 
 // The elements that share a scale. In a matrix (out, in): all, or those of one output; q, k, v are one matrix, as are a
-// gate and the matrix that it gates; every expert of a mixture has matrices of its own. In the input (T, C) of a
+// gate and the matrix that it gates; every expert of a mixture has separate matrices. In the input (T, C) of a
 // product, per sequence: all, one channel, or one token. The inputs of the last products of all experts are one.
 enum class Grain { tensor, channel, token };
 

@@ -14,8 +14,8 @@ namespace sink {
 // x rounded to the 2^bits - 1 steps of [-largest, largest]; 0 if largest is 0.
 double quantised(double x, double largest, int bits);
 
-// x (..., C) as a matrix with C columns: every (rows, columns) tile of it is quantised with a scale of its own. They
-// divide the sizes of the matrix.
+// x (..., C) as a matrix with C columns: every (rows, columns) tile of it is quantised with a separate scale. `rows`
+// and `columns` divide the sizes of the matrix.
 void quantise_tiles(Tensor& x, std::int64_t rows, std::int64_t columns, int bits);
 
 // Quantises the matrices of the blocks of a model for its lifetime. Memory-mapped matrices are decoded to f32 copies.

@@ -22,12 +22,11 @@ struct PairEncoder {
   std::int32_t prefix = -1;         // before a continuation without context
   std::int64_t longest = 0;         // tokens that the model reads at once
 
-  // White space at the end of the context moves to the continuation. The tokens of the context alone
-  // are followed by those of the whole text beyond their number, which are the continuation. An empty context is
-  // replaced by `prefix`. Of more than `longest` + 1 tokens (the last is not read) the first are dropped. A
-  // continuation without context that is longer than `longest` is split, each part after as much text as fits
-  // (loglikelihood_rolling). Throws JsonFailure if nothing is left to score, or a continuation with context is longer
-  // than `longest`.
+  // White space at the end of the context moves to the continuation. With n tokens of the context alone, the
+  // continuation is the tokens of context and continuation together without their first n. An empty context is replaced
+  // by `prefix`. Of more than `longest` + 1 tokens (the last is not read) the first are dropped. A continuation without
+  // context that is longer than `longest` is split, each part after as much text as fits (loglikelihood_rolling).
+  // Throws JsonFailure if nothing is left to score, or a continuation with context is longer than `longest`.
   std::vector<ContinuationTokens> operator()(const ScorePair& pair, EncodeCache& cache) const;
 };
 

@@ -59,7 +59,7 @@ OpenConfig read_llama2c_config(const WeightFile& file);
 void check_open_sizes(const std::string& path, const OpenConfig& config);
 
 // config.json for a model with sizes_of_family(); keys that the class of the family in transformers lacks are left out.
-// `tied`: whether the unembedding is the embedding; `begin_token`: -1 for none.
+// `tied`: whether the unembedding is the embedding; `begin_token`: -1 for none; `end_tokens`: generation ends at one.
 std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t begin_token,
                            const std::vector<std::int32_t>& end_tokens);
 // resolve_defaults() (model/size_settings.h), with 0 for rotary sizes if the family has no rotary positions.

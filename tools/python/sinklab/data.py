@@ -8,7 +8,7 @@ from sinklab import _core
 from sinklab.arguments import whole
 
 
-MOST_TOKENS = 2**28  # of a batch
+_MOST_TOKENS = 2**28  # of a batch
 
 
 class BigramBackcopy:
@@ -39,4 +39,4 @@ class BigramBackcopy:
         return self._core.validation_batch(self._count(sequences, self._core.validation_sequences))
 
     def _count(self, sequences: int, most: int) -> int:
-        return whole("sequences", sequences, 1, min(most, MOST_TOKENS // self._context))
+        return whole("sequences", sequences, 1, min(most, _MOST_TOKENS // self._context))

@@ -74,7 +74,7 @@ def sink_scores(source: Model | ActivationCache, text: Input | None = None) -> S
     if not isinstance(source, ActivationCache):
         raise Error(f"expected a model and a text, or a cache, got {type(source).__name__}")
     if text is not None:
-        raise Error("the scores of a cache are those of its own text: leave out the second argument")
+        raise Error("the scores of a cache are those of the cached text: leave out the second argument")
     return _of_patterns(source)
 
 

@@ -39,8 +39,8 @@ function lineSet(line, points, mark, band) {
            borderDash: kDashes[line.dash], pointStyle: kMarkers[line.colour], pointRadius: marked ? points.map((_, i) => (marked(i) ? 3 : 0)) : 0,
            pointHoverRadius: 5, pointHitRadius: 6, hidden: line.hidden, segment: {}, band };
 }
-// Lines with their bands; `change(point, of_band)` may move a point or an edge of the band, or make it NaN. Many lines have no markers, which
-// would be slow and hide each other.
+// Lines with their bands; `change(point, ofBand)` may move a point or an edge of the band, or make it NaN. Many lines have no
+// markers, which would be slow and hide each other.
 function lineSets(bands, mark, change = (p) => p) {
   return bands.map(({ line, band }) => {
     const moved = (ys, ofBand) => band.x.map((x, i) => change({ x, y: ys[i] ?? NaN }, ofBand));

@@ -95,8 +95,9 @@ function curveChart(figure) {
   });
   keepDrawn(figure, ["steps", "loss"], () => {
     const scale = choice("steps-" + g, "linear"), above = isAbove(), drawn = bands();
-    const sets = lineSets(drawn, (n) => (!/^(train_loss|grad_norm)$/.test(name) && n <= 40 ? "all" : "few"),
-                          (p, ofBand) => ({ x: p.x, y: scale !== "linear" && p.x <= 0 ? NaN : !above || p.y > 0 ? p.y : ofBand ? 1e-9 : NaN }));
+    const lowest = (ofBand) => (ofBand ? 1e-9 : NaN);  // on a logarithmic axis: a band goes beyond its end, a line has a gap
+    const sets = lineSets(drawn, (n) => (!/^(train_loss|grad_norm)$/.test(name) && n <= 40 ? "all" : "few"), (p, ofBand) =>
+      ({ x: p.x, y: scale !== "linear" && p.x <= 0 ? NaN : !above || p.y > 0 ? p.y : lowest(ofBand) }));
     sets.forEach((set, at) => Object.assign(set, { n: drawn[at].band.n, kind }));
     const xs = drawn.flatMap(({ band }) => [band.x[0], band.x[band.x.length - 1]]).filter((x) => scale === "linear" || x > 0);
     const across = (y) => [Math.min(...xs), Math.max(...xs)].map((x) => ({ x, y }));
