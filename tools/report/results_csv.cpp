@@ -315,7 +315,7 @@ std::string results_csv(const std::vector<Run>& runs) {
     if (!run.evaluation) continue;
     epsilons.insert(run.evaluation->sink_epsilon.begin(), run.evaluation->sink_epsilon.end());
     for (const auto& [name, value] : run.evaluation->scalar)
-      if (is_optional(name)) optional.insert(name);
+      if (is_optional(name) && !std::isnan(value)) optional.insert(name);
   }
   for (const char* column : {"task", "ablation", "policies", "seed", "steps"}) settings.erase(column);
   std::vector<CsvColumn> columns;

@@ -90,6 +90,11 @@ TEST_CASE("results.csv: the steps at which a sink and a massive activation begin
   CHECK(read[3].finished);
   CHECK(read[3].evaluation->get("onset_massive") == -1);
   CHECK(std::isnan(read[2].evaluation->get("onset_sink_1")));
+
+  // A table without any onset has no column for it: read and written again, it has the same bytes.
+  const std::string none = report::results_csv({run("neither", line(25, 5, 1))});
+  CHECK_FALSE(contains(none, "onset_"));
+  CHECK(report::results_csv(read_results_csv(none, "f.csv")) == none);
 }
 
 TEST_CASE("run folder: interventions of another step, input, context or data are not the run's") {
