@@ -64,6 +64,7 @@ CsvColumn where(Condition condition, CsvColumn column) {
 }
 bool is_finished(const Run& run) { return run.finished; }
 bool is_measured(const Run& run) { return run.evaluation.has_value(); }
+bool has_training(const Run& run) { return run.trained_here(); }  // of other models the training is unknown
 
 CsvColumn measured_text_column(const char* name, std::string Evaluation::*member) {
   return where(is_measured, {name, [member](const Run& run) { return csv_field((*run.evaluation).*member); },
@@ -136,11 +137,12 @@ const std::vector<CsvColumn>& fixed_columns() {
                [](const CsvCell& cell, ReadLine& line) {
                  line.measured_step = cell.whole(std::int64_t{-1}, kMaxCount);
                }}),
-        count_column("steps", &Run::steps),
-        count_column("step", &Run::step),
-        count_column("tokens", &Run::tokens),
-        {"seed", [](const Run& run) { return std::to_string(run.seed); },
-         [](const CsvCell& cell, ReadLine& line) { line.run.seed = cell.whole(std::uint64_t{0}, kMaxSeed); }},
+        where(has_training, count_column("steps", &Run::steps)),
+        where(has_training, count_column("step", &Run::step)),
+        where(has_training, count_column("tokens", &Run::tokens)),
+        where(has_training,
+              {"seed", [](const Run& run) { return std::to_string(run.seed); },
+               [](const CsvCell& cell, ReadLine& line) { line.run.seed = cell.whole(std::uint64_t{0}, kMaxSeed); }}),
         measured_text_column("input", &Evaluation::input),
         where([](const Run& run) { return run.evaluation && run.evaluation->input != "text"; },
               {"input_seed", [](const Run& run) { return std::to_string(run.evaluation->input_seed); },
@@ -167,15 +169,17 @@ const std::vector<CsvColumn>& fixed_columns() {
     columns.push_back(over_even_column("alpha_star_over_even", &EvenAttention::alpha_star));
     columns.push_back(sink_k_column(2, &ReadLine::sink_2));
     columns.push_back(sink_k_column(3, &ReadLine::sink_3));
-    columns.push_back({"seconds", [](const Run& run) { return csv_field(run.seconds); },
-                       [](const CsvCell& cell, ReadLine& line) {
-                         if (!cell.text.empty()) line.run.seconds = cell.number(0, CsvCell::kMaxValue);
-                       }});
-    columns.push_back(
-        {"ranks", [](const Run& run) { return std::to_string(run.ranks); },
-         [](const CsvCell& cell, ReadLine& line) { line.run.ranks = cell.whole(std::int64_t{1}, kMaxCount); }});
-    columns.push_back(count_column("skipped_steps", &Run::skipped_steps));
-    columns.push_back(count_column("first_skipped", &Run::first_skipped));
+    columns.push_back(where(has_training, {"seconds", [](const Run& run) { return csv_field(run.seconds); },
+                                           [](const CsvCell& cell, ReadLine& line) {
+                                             if (!cell.text.empty())
+                                               line.run.seconds = cell.number(0, CsvCell::kMaxValue);
+                                           }}));
+    columns.push_back(where(has_training, {"ranks", [](const Run& run) { return std::to_string(run.ranks); },
+                                           [](const CsvCell& cell, ReadLine& line) {
+                                             line.run.ranks = cell.whole(std::int64_t{1}, kMaxCount);
+                                           }}));
+    columns.push_back(where(has_training, count_column("skipped_steps", &Run::skipped_steps)));
+    columns.push_back(where(has_training, count_column("first_skipped", &Run::first_skipped)));
     const std::pair<const char*, std::string Run::*> texts[] = {
         {"failure", &Run::failure},  {"commit", &Run::commit},           {"date", &Run::date},
         {"machine", &Run::machine},  {"data_sha256", &Run::data_sha256}, {"initial_sha256", &Run::initial_sha256},

@@ -21,7 +21,7 @@ namespace sink::report {
 // of them, failure (why it has no results), commit, date, machine, data_sha256 (of its tokens), initial_sha256 (of the
 // parameters that it started from, if it had a checkpoint), policies and every saved
 // setting of any run, under its name in config.toml with _ for -. An unfinished run has the values of measured_step.
-// Missing values are empty fields.
+// Missing values are empty fields; so are seed, steps and the rest of the training of another program's model.
 std::string results_csv(const std::vector<Run>& runs);
 
 // The runs of such a file, which may have been edited; without curves, tables and maps. Columns may be in any order,

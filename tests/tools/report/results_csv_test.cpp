@@ -5,6 +5,9 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "tests/support/subprocess.h"
 #include "tools/report/csv_lines.h"
@@ -95,6 +98,29 @@ TEST_CASE("results.csv: the steps at which a sink and a massive activation begin
   const std::string none = report::results_csv({run("neither", line(25, 5, 1))});
   CHECK_FALSE(contains(none, "onset_"));
   CHECK(report::results_csv(read_results_csv(none, "f.csv")) == none);
+}
+
+TEST_CASE("results.csv: the training of a model of another program is unknown, not zero") {
+  const TemporaryFolder place;
+  const auto fields = [&](const std::string& config) {  // by column
+    const std::string file = place / "measured.json";
+    write_bytes(file, R"({"schema": 1, "run": "models/tiny.gguf", "step": 0, "alpha_1": 0.5)" + config + "}");
+    const std::string csv = report::results_csv(report::read_measurements(file));
+    CHECK(read_results_csv(csv, "f.csv")[0].evaluation->get("alpha_1") == 0.5);
+    CsvLines lines(csv, "f.csv");
+    std::vector<std::string> names, values;
+    REQUIRE(lines.next(names));
+    REQUIRE(lines.next(values));
+    std::map<std::string, std::string> by_name;
+    for (std::size_t i = 0; i < names.size(); ++i) by_name[names[i]] = values[i];
+    return by_name;
+  };
+  const auto other = fields(""), ours = fields(R"(, "config_toml": "task = \"text\"\nseed = 0\nsteps = 0\n")");
+  for (const char* name : {"steps", "step", "tokens", "seed", "seconds", "ranks", "skipped_steps", "first_skipped"}) {
+    CAPTURE(name);
+    CHECK(other.at(name) == "");
+    CHECK(ours.at(name) == (std::string(name) == "ranks" ? "1" : "0"));
+  }
 }
 
 TEST_CASE("run folder: interventions of another step, input, context or data are not the run's") {
