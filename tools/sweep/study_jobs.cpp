@@ -116,17 +116,15 @@ class StudyJobs {
         continue;
       }
       at = waiting_.erase(at);
-      if (!lacks_start) {
-        prepare(state_.runs[run].config);
-        return run;
-      }
+      if (!lacks_start) return run;
       untrained_.erase(run);
       print(run, "not begun: the run that it starts from is not complete");
     }
     return std::nullopt;
   }
 
-  // A begun run keeps its number of threads. A failed run that another process has begun again meanwhile is continued.
+  // A begun run keeps its number of threads. A failed run that another process has begun again, or completed, while
+  // this one waited for its folder is continued: it is not lost.
   void prepare(RunConfig& config) const {
     const FoundRun now = found_run(config);
     config.threads = now.threads > 0 ? now.threads : threads_;
@@ -137,7 +135,7 @@ class StudyJobs {
 
   // Runs in a child process.
   int body(std::size_t run) {
-    const StudyRun& of = state_.runs[run];
+    StudyRun& of = state_.runs[run];
     return run_program("sweep", [&] {
       wait_for_folder(of.config.run, is_single_ ? std::chrono::seconds(0) : kMaxSaveTime);
       const Ablation& ablation = state_.groups[of.group].ablation;
@@ -145,6 +143,7 @@ class StudyJobs {
         if (keeps_optimizer_state(state_, run)) drop_optimizer_state(of.config.run);
         return lacks_interventions(state_, run) ? measure_interventions(of.config, ablation) : 0;
       }
+      prepare(of.config);
       const int code = state_.ranks > 1 ? train_on_ranks(run) : train_as_rank(of.config, ablation);
       if (code == 0 && !state_.study.whole_checkpoints) {
         result_of_run(of.config.run);  // throws where the disk damaged it: to make it again, the run needs its state

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
+#include "engine/io/folder_lock.h"
 #include "tests/support/processes.h"
 #include "tests/support/subprocess.h"
 #include "tools/report/results_csv.h"
@@ -148,6 +150,25 @@ TEST_CASE("sweep: a diverged run is a row with its reason, and is not tried agai
   CHECK(retried.wait() == 0);
   CHECK(contains(retried.err(), "3 runs, 1 to do"));
   CHECK(read_bytes(failure) == reason);
+}
+
+TEST_CASE("sweep: a failed run that another process completes while --retry waits for its folder is kept") {
+  Place place;
+  REQUIRE(Subprocess(place, words_of(place.command("--seeds 0"))).wait() == 0);
+  const std::string run = place / "out/baseline-0", log = read_bytes(run + "/metrics.jsonl");
+  std::filesystem::rename(run + "/evaluation.json", place / "evaluation.json");
+  write_bytes(run + "/failure.txt", "out of memory\n");
+  std::optional<FolderLock> other(std::in_place, run);
+  Subprocess retried(place, words_of(place.command("--seeds 0 --retry")));
+  for (int i = 0; i < 3000 && !contains(retried.err(), "waiting up to"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  std::filesystem::rename(place / "evaluation.json", run + "/evaluation.json");
+  std::filesystem::remove(run + "/failure.txt");
+  other.reset();
+  CHECK_MESSAGE(retried.wait() == 0, retried.err());
+  CHECK_MESSAGE(contains(retried.err(), "waiting up to"), retried.err());
+  CHECK(contains(retried.out(), "2 of 2 runs complete"));
+  CHECK(read_bytes(run + "/metrics.jsonl") == log);
 }
 
 TEST_CASE("sweep: rows of an earlier table count as runs, whose folders are lost; others are counted and left out") {
