@@ -331,6 +331,7 @@ void texts() {
   put("run_folder", "interventions", evaluation + zero + zero + zero + change + R"("change": "nan"}]})");
   put("run_folder", "interventions_wrong", evaluation + zero + zero + zero + change + R"("change": []}, 3]})");
   put("run_folder", "in_progress", zero + metrics + "{\"step\": 3" + zero + "task = \"text\"\nseed = 1\n");
+  put("run_folder", "long_key", zero + "{\"step\": 1, \"" + times(10000, "k") + "\": \"x\"}\n");
   put("run_folder", "deep", times(100000, "[") + zero + times(100000, "{\"a\":") + "\n" + zero + "x");
   std::string maps =
       R"({"schema": 1, "alpha_1": 0.5, "sink_epsilon": [0.3], "sink_1": [50], "sink_1_raw": [50], "extra": "key",

@@ -2,13 +2,14 @@
 
 #include "engine/check.h"
 #include "engine/io/bounded_json.h"
+#include "engine/io/printable.h"
 
 namespace sink::report {
 
 using nlohmann::json;
 
 void damaged(const Place& at, const std::string& what) {
-  fail("report", at.file + ": " + (at.key.empty() ? "" : "\"" + at.key + "\": ") + what, Exit::bad_input);
+  fail("report", at.file + ": " + (at.key.empty() ? "" : in_quotes(at.key) + ": ") + what, Exit::bad_input);
 }
 
 json parse_json(const std::string& text, const Place& at) {

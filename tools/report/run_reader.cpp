@@ -11,6 +11,7 @@
 #include "engine/check.h"
 #include "engine/io/file.h"
 #include "engine/io/parse_number.h"
+#include "engine/io/printable.h"
 #include "engine/io/settings_toml.h"
 #include "tools/report/evaluation_reader.h"
 #include "tools/report/json_input.h"
@@ -82,7 +83,7 @@ void read_settings(const std::string& file, Run& run) {
       if (!text.empty()) value = text;
     } else {
       const std::optional<T> number = parse_number<T>(text);
-      if (!number) damaged({file, key}, "not a run's configuration: expected a whole number, got `" + text + "`");
+      if (!number) damaged({file, key}, "not a run's configuration: expected a whole number, got " + in_quotes(text));
       value = *number;
     }
   };

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <thread>
 
+#include "engine/io/printable.h"
 #include "tests/tools/report/report_support.h"
 
 using namespace sink;
@@ -412,7 +413,7 @@ TEST_CASE("report: maps of all heads are read, those of older files too, and map
     write_bytes(place / "m.json", e.dump());
     const Subprocess program = run_report(place, "--out " + place / "r.html" + " " + place / "m.json");
     const int code = program.wait();
-    CHECK_MESSAGE(contains(program.err(), code == 0 ? "1 run" : std::string("\"") + key + "\""), program.err());
+    CHECK_MESSAGE(contains(program.err(), code == 0 ? "1 run" : in_quotes(key)), program.err());
     return code;
   };
   const json map = {{0.5, 1}, {0.5, 0.25, 0.25}}, none = nullptr;
