@@ -1,13 +1,18 @@
 // The replay check: no false alarm on any backend or number of ranks, the alarm for data and weights that change and
-// for a rank that always computes the same wrong bits, and which share of single bit flips in activations it sees.
+// for a rank that always computes the same wrong bits, and which share of single bit flips it sees, in activations and
+// in matrix products of the emulated device.
 #include "train/replay_check.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <cstring>
+#include <functional>
+#include <optional>
 #include <random>
+#include <string>
 
+#include "engine/cuda/emulated/bit_flip.h"
 #include "model/all_ablations.h"
 #include "tests/support/built_ablations.h"
 #include "tests/support/rank_runs.h"
@@ -93,6 +98,16 @@ struct FaultyData final : DataSource {
   std::int64_t train_tokens() const override { return sound->train_tokens(); }
 };
 
+// How often `seen()` is true, with Wilson's 95 % interval.
+double share_seen(const std::string& what, int trials, const std::function<bool()>& seen) {
+  int found = 0;
+  for (int n = 0; n < trials; ++n) found += seen();
+  const double n = trials, p = found / n, z = 1.96, middle = (p + z * z / (2 * n)) / (1 + z * z / n),
+               half = z / (1 + z * z / n) * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+  MESSAGE(what, ": ", found, " of ", trials, " seen, ", 100 * (middle - half), " to ", 100 * (middle + half), " %");
+  return p;
+}
+
 }  // namespace
 
 TEST_CASE("replay check: sound runs have no difference, and are not changed by it") {
@@ -170,27 +185,62 @@ TEST_CASE("replay check: a rank that always makes the same error disagrees with 
   CHECK_MESSAGE(found.find("ranks 3 and") == std::string::npos, found);
 }
 
-// Printed with Wilson's 95 % interval. A flip is missed where the value is not used or rounding removes the change.
-TEST_CASE("replay check: which share of single bit flips it sees") {
+// A flip is missed where the value is not used or rounding removes the change.
+TEST_CASE("replay check: which share of single bit flips in activations it sees") {
   std::mt19937_64 random(1);
   RunConfig config = tiny_config();
   TrainingRun run(config, ablation_named("baseline"));
   run.step();
-  const auto share = [&](const std::string& what, int low, int high, int trials) {
-    int seen = 0;
-    for (int n = 0; n < trials; ++n) {
+  const auto share = [&](const std::string& what, int low, int high) {
+    return share_seen(what + " of f32 activations", 300, [&] {
       FlipHooks hooks(random, low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low)));
-      seen += replay_difference(run, hooks).has_value();
-    }
-    const double n = trials, p = seen / n, z = 1.96, middle = (p + z * z / (2 * n)) / (1 + z * z / n),
-                 half = z / (1 + z * z / n) * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-    MESSAGE(what, ": ", seen, " of ", trials, " seen, ", 100 * (middle - half), " to ", 100 * (middle + half), " %");
-    return p;
+      return replay_difference(run, hooks).has_value();
+    });
   };
-  CHECK(share("sign and exponent of f32 activations", 23, 32, 300) > 0.9);
-  CHECK(share("upper half of the mantissa", 12, 23, 300) > 0.9);
-  CHECK(share("lower half of the mantissa", 0, 12, 300) > 0.3);
+  CHECK(share("sign and exponent", 23, 32) > 0.9);
+  CHECK(share("upper half of the mantissa", 12, 23) > 0.9);
+  CHECK(share("lower half of the mantissa", 0, 12) > 0.3);
 }
+
+#ifdef SINK_EMULATED
+// Factors are BF16, in the upper half of an F32; sums are F32, and most are rounded to BF16.
+TEST_CASE("replay check: which share of single bit flips in matrix products of the emulated device it sees") {
+  std::mt19937_64 random(1);
+  const auto below = [&](std::int64_t count) {
+    return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(count));
+  };
+  RunConfig config = tiny_config("bf16", false, "cuda");
+  config.layers = config.batch = 1;
+  apply_compute_options(config);
+  TrainingRun run(config, ablation_named("baseline"));
+  run.step();
+  emulated::flip_bit(std::nullopt);
+  CHECK_FALSE(replay_difference(run).has_value());
+  const std::int64_t products = emulated::counted_products() / 2;  // of one of the two computations
+  REQUIRE(products > 10);
+  using In = emulated::BitFlip::In;
+  const auto share = [&](const std::string& what, std::initializer_list<In> places, int low, int high) {
+    return share_seen(what, 100, [&] {
+      emulated::flip_bit(emulated::BitFlip{.product = products + below(products),
+                                           .in = places.begin()[below(std::ssize(places))],
+                                           .row = below(1 << 20),
+                                           .column = below(1 << 20),
+                                           .depth = below(1 << 20),
+                                           .bit = low + static_cast<int>(below(high - low))});
+      const bool seen = replay_difference(run).has_value();
+      emulated::flip_bit(std::nullopt);
+      return seen;
+    });
+  };
+  CHECK(share("sign and exponent of BF16 factors", {In::a, In::b}, 23, 32) > 0.7);
+  CHECK(share("mantissa of BF16 factors", {In::a, In::b}, 16, 23) > 0.7);
+  CHECK(share("sign and exponent of F32 sums", {In::sum}, 23, 32) > 0.7);
+  CHECK(share("the mantissa of F32 sums that BF16 has, too", {In::sum}, 16, 23) > 0.7);
+  CHECK(share("the rest of the mantissa of F32 sums", {In::sum}, 0, 16) > 0.1);
+  CHECK_FALSE(replay_difference(run).has_value());
+  apply_compute_options(RunConfig());
+}
+#endif
 
 TEST_CASE("replay check: as a flag of training") {
   const TemporaryFolder folder;

@@ -3,9 +3,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "engine/cuda/emulated/bit_flip.h"
 #include "engine/cuda/emulated/memory.h"
 #include "engine/cuda/gemm.h"
 #include "engine/cuda/instructions.cuh"
@@ -304,4 +306,36 @@ TEST_CASE("emulated device: a BF16 product is rounded before c is added, as by c
   g.a = a.device_data<bf16>(), g.b = b.device_data<bf16>(), g.c = c.device_data<bf16>();
   cuda::gemm(g);
   CHECK(c.to(Device::cpu).item() == 1 + 0x1p-6);
+}
+
+TEST_CASE("emulated device: a planned bit flip changes one matrix product, in one sum or where a factor is read") {
+  // (2  8)   (1 3)   (2 2)
+  // (4 16) = (2 6) * (0 2)
+  const Tensor a = Tensor::from<float>({4}, {1, 2, 3, 6}).to(Device::cuda),
+               b = Tensor::from<float>({4}, {2, 0, 2, 2}).to(Device::cuda);
+  using In = emulated::BitFlip::In;
+  const auto product = [&] {
+    Tensor c = on_device(4);
+    Gemm g;
+    g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 2;
+    g.a = a.device_data<float>(), g.b = b.device_data<float>(), g.c = c.device_data<float>();
+    gemm(g);
+    const Tensor found = c.to(Device::cpu);
+    return std::vector<double>{found.item(0), found.item(1), found.item(2), found.item(3)};
+  };
+  const std::vector<double> sound = product();
+  REQUIRE(sound == std::vector<double>{2, 4, 8, 16});
+  const auto second_of_three = [&](In in) {
+    emulated::flip_bit(emulated::BitFlip{.product = 1, .in = in, .row = 3, .column = 5, .depth = 7, .bit = 31});
+    CHECK(product() == sound);
+    const std::vector<double> changed = product();
+    CHECK(product() == sound);
+    CHECK(emulated::counted_products() == 3);
+    emulated::flip_bit(std::nullopt);
+    return changed;
+  };
+  // Row, column and depth 1 each, modulo 2: the sum 16, the factor 6 of a and the lower right one of b change sign.
+  CHECK(second_of_three(In::sum) == std::vector<double>{2, 4, 8, -16});
+  CHECK(second_of_three(In::a) == std::vector<double>{2, 4, 8, 4 - 12});
+  CHECK(second_of_three(In::b) == std::vector<double>{2, 4, 2 - 6, 4 - 12});
 }
