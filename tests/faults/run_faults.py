@@ -12,6 +12,7 @@ start ends with the bytes of the undisturbed run. At the end of the undisturbed 
   run_faults.py --build build/release           all crashes, and of each kind of fault a sample: a minute
   run_faults.py --build build/release --all     every fault: six minutes; SINKLAB_ALL_FAULTS=1 is the same
   run_faults.py --build build/release --only train --seed 7
+  run_faults.py --build build/release --only init --plant fsync     a fault of ours on purpose: exit code 0 if it is found
 """
 import argparse
 import collections
@@ -32,6 +33,8 @@ from disk_model import Disk, read_trace
 
 FAULTS = {"open": ["EIO"], "write": ["ENOSPC", "ENOSPC+", "short"], "fsync": ["EIO"], "truncate": ["EIO"],
           "rename": ["EIO"], "unlink": ["EIO"], "mkdir": ["ENOSPC"], "close": ["EIO"], "mmap": ["ENOMEM"]}
+# FAULT_PLANT of fault_shim.cpp, and words of the problem that it makes.
+PLANTS = {"fsync": "power loss after the end", "rename": "is no whole version"}
 CODES = (3, 4, 6, 8)  # an input or a checkpoint cannot be read, out of memory, disk
 MODEL = "--task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 32 --context 32 --batch 2"
 TRAIN = (f"train_baseline {MODEL} --warmup 2 --steps 6 --eval-every 3 --eval-sequences 4 --checkpoint-every 2 --threads 1"
@@ -127,16 +130,17 @@ def differing(tree, expected):
 class Trial:
     """One scenario on a folder that stands for the disk."""
 
-    def __init__(self, name, build, work):
+    def __init__(self, name, build, work, plant=None):
         self.name, self.build, self.disk, self.trace = name, build, work / "disk", work / "trace"
         self.scenario, self.problems, self.runs = SCENARIOS[name], [], 0
+        self.plant = {"FAULT_PLANT": plant} if plant else {}
         self.env = {key: value for key, value in os.environ.items() if not key.startswith(("SINKLAB_", "FAULT_"))}
 
     def run(self, command, **shim):
         words = command.split()
         env = dict(self.env)
         if shim:
-            env |= {"LD_PRELOAD": str(self.build / "tests/libfault_shim.so"), "FAULT_FOLDER": str(self.disk), **shim}
+            env |= {"LD_PRELOAD": str(self.build / "tests/libfault_shim.so"), "FAULT_FOLDER": str(self.disk), **self.plant, **shim}
         self.runs += 1
         return subprocess.run([self.build / words[0], *words[1:]], cwd=self.disk, env=env, capture_output=True, text=True,
                               errors="replace", timeout=120)
@@ -285,12 +289,13 @@ def main():
     parser.add_argument("--all", action="store_true", default=bool(os.environ.get("SINKLAB_ALL_FAULTS")), help="every fault")
     parser.add_argument("--limit", type=int, default=4, help="faults of each kind and error")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of faults")
+    parser.add_argument("--plant", choices=[*PLANTS], help="a fault of ours on purpose, which must be found")
     options = parser.parse_args()
     print(f"seed {options.seed}; " + ("all faults" if options.all else f"at most {options.limit} faults of each kind and error"))
     problems = []
     for name in options.only or SCENARIOS:
         with tempfile.TemporaryDirectory(prefix="sinklab-faults-") as work:
-            start, trial = time.time(), Trial(name, options.build.resolve(), pathlib.Path(work).resolve())
+            start, trial = time.time(), Trial(name, options.build.resolve(), pathlib.Path(work).resolve(), options.plant)
             trial.begin()
             trial.read_versions()
             trial.crash()
@@ -301,6 +306,10 @@ def main():
             problems += trial.problems
             for problem in trial.problems[:40]:
                 print("  " + problem, flush=True)
+    if options.plant:
+        found = any(PLANTS[options.plant] in problem for problem in problems)
+        print(f"{options.plant}: " + ("found" if found else f"not found: expected a problem with the words `{PLANTS[options.plant]}`"))
+        return 0 if found else 1
     print(f"{len(problems)} problems" if problems else "every file stayed whole, and every next start ended with the same bytes")
     return 1 if problems else 0
 
