@@ -45,9 +45,9 @@ struct Hdf5Index {
   std::vector<Hdf5Dataset> datasets;      // sorted by path
 };
 
-// `file`: its bytes, memory-mapped. Throws Hdf5Failure where the file is not an HDF5 file, nests groups deeper than 16 or has more than 65,536 links, and
-// where libhdf5 crashes or times out. Soft and external links and datasets without contiguous data in this file are
-// listed with their problem.
+// `file`: its bytes, memory-mapped. Throws Hdf5Failure where the file is not an HDF5 file, nests groups deeper than 16
+// or has more than 65,536 links, and where libhdf5 crashes or times out. Soft and external links and datasets without
+// contiguous data in this file are listed with their problem.
 Hdf5Index read_hdf5_index(std::string_view file);
 
 // The steps of read_hdf5_index. All throw Hdf5Failure.
