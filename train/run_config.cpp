@@ -329,6 +329,10 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
   if (config.force && config.resume != "never") {
     refuse("--force restarts the run and --resume continues it; give only one of them");
   }
+  if (config.birth_checkpoints > 0 && config.eval_every == 0)
+    refuse(
+        "--birth-checkpoints " + std::to_string(config.birth_checkpoints) +
+        " keeps parameters of evaluations, and --eval-every 0 makes none before the last step: leave one of them out");
   if (config.zero > 1)
     refuse("--zero must be 0 or 1, got " + std::to_string(config.zero) +
            ": gradients and parameters are not sharded; --zero 1 trains to the same bits");
