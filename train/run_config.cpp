@@ -35,7 +35,7 @@ const std::set<std::string> kCommonFlags{"layers", "heads",  "d-model", "context
 std::string footer(const std::string& program) {
   return "Examples:\n  " + program + " --data data/english --run runs/first --steps 1500 --seed 1\n  " + program +
          " --config runs/first/config.toml --run runs/first \\\n    --resume auto\n"
-         "  gdb -x tools/gdb/sinklab.py --args " +
+         "  gdb -ix tools/gdb/sinklab.py --args " +
          program +
          " --tiny\n\n"
          "A setting is a flag (--learning-rate 0.004), an environment variable (SINKLAB_LEARNING_RATE) or a line of "
