@@ -194,7 +194,7 @@ Run to_measurement(const json& object, const std::string& file) {
   Run run;
   run.folder = file;
   run.name = fs::path(file).stem().string();
-  run.config_toml = Reader{object, file}.text("config_toml", "");
+  run.config_toml = run.measured_config = Reader{object, file}.text("config_toml", "");
   read_settings(file + " (config_toml)", run);
   read_identity(object, file, run);
   run.name = name_of_model(run.name);
@@ -271,11 +271,12 @@ Run read_run_folder(const std::string& folder) {
   read_clock(run);
   json object = json::object();
   if (fs::exists(evaluation)) object = require_measurement(read_json(evaluation), evaluation);
+  run.measured_config = Reader{object, evaluation}.text("config_toml", "");
   if (fs::exists(config)) {
     run.config_toml = read_file("report", config);
     read_settings(config, run);
   } else {
-    run.config_toml = Reader{object, evaluation}.text("config_toml", "");
+    run.config_toml = run.measured_config;
     read_settings(evaluation + " (config_toml)", run);
   }
   if (!object.empty() && !was_continued(run, object, evaluation)) {
