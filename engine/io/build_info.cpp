@@ -37,7 +37,7 @@ std::string cpu_name() {
     const std::size_t colon = line.find(": ");
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
-  utsname system{};  // ARM kernels list no names
+  utsname system{};  // on aarch64 the file has no model name
   return ::uname(&system) == 0 ? system.machine : "";
 }
 
