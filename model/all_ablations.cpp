@@ -21,7 +21,7 @@ const Ablation& ablation_named(const std::string& name) {
   fail("ablation",
        "`" + name + "` is not known to this build, which has " + std::to_string(all_ablations().size()) + " ablations" +
            (near.empty() ? " (the program `ablations` lists them)" : "; did you mean one of " + near + "?") +
-           "; if it was just added to model/ablations.h: " + kBuildAgain,
+           "; if it was just added to model/ablations.h: " + kBuildAgain + ", or for Python: pip install .",
        Exit::usage);
 }
 

@@ -36,16 +36,23 @@ void add_generation_options(CLI::App* command, GenerationOptions& options, std::
                                               "divides the logits; 0 takes the most likely token")
                                  ->check(real_number(0, 100))
                                  ->capture_default_str();
-  command
-      ->add_option("--top-p", options.sampling.top_p,
-                   "sample from the most likely tokens up to this sum; the fewest whose probabilities reach it")
-      ->check(real_number(kLeastTopP, 1))
-      ->capture_default_str()
-      ->needs(temperature);
-  command->add_option("--seed", options.sampling.seed, "seed of the sampled tokens")
-      ->check(seed_number())
-      ->capture_default_str()
-      ->needs(temperature);
+  CLI::Option* top_p =
+      command
+          ->add_option("--top-p", options.sampling.top_p,
+                       "sample from the most likely tokens up to this sum; the fewest whose probabilities reach it")
+          ->check(real_number(kLeastTopP, 1))
+          ->capture_default_str()
+          ->needs(temperature);
+  CLI::Option* seed = command->add_option("--seed", options.sampling.seed, "seed of the sampled tokens")
+                          ->check(seed_number())
+                          ->capture_default_str()
+                          ->needs(temperature);
+  command->callback([&options, top_p, seed] {
+    for (CLI::Option* unread : {top_p, seed})
+      if (*unread && options.sampling.temperature == 0)
+        throw CLI::ValidationError(unread->get_name(),
+                                   "is read with a --temperature above 0 only: leave it out, or give one");
+  });
   command->add_option("--data", options.data, "data folder of the tokenizer; for checkpoints without one");
   add_eviction_options(command, options.eviction);
   add_machine_options(command, options.compute, {"f32", "bf16", "tf32", "f64"});

@@ -196,6 +196,8 @@ TEST_CASE("generate: ends with the context, or goes on where older tokens are fo
   check_error(folder, line + " --window 20 --keep-first 2", 2, "first 2 + window 20");
   check_error(folder, line + " --top-p 1.5", 2, "--top-p");
   check_error(folder, line + " --top-p 0.5", 2, "--top-p requires --temperature");
+  for (const char* unread : {"--top-p 0.5", "--seed 3"})
+    check_error(folder, line + " --temperature 0 " + unread, 2, "is read with a --temperature above 0 only");
   check_error(folder, line + " --seed 3", 2, "--seed requires --temperature");
   check_error(folder, line + " --temperature -1", 2, "--temperature");
   check_error(folder, line + " --batch 4", 2, "--batch");

@@ -84,7 +84,7 @@ TEST_CASE("study: an ablation without a line is described as such") {
       error_of([] { ablation_named("my_bias_k"); }) ==
       "exit 2 `my_bias_k` is not known to this build, which has " + std::to_string(all_ablations().size()) +
           " ablations; did you mean one of bias_k?; if it was just added to model/ablations.h: cmake --build --preset "
-          "release --target ablations sweep");
+          "release --target ablations sweep, or for Python: pip install .");
   TemporaryFolder folder;
   CHECK(note_of_unbuilt_ablations(folder / "names.txt").empty());
   write_bytes(folder / "names.txt", "baseline\nbias_k\n");
