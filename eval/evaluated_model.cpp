@@ -43,6 +43,20 @@ EvaluatedModel load_our_checkpoint(const std::string& path, const Ablation& abla
   return evaluated;
 }
 
+// Adds what the files of the model say of its texts. Throws Error where they are damaged or not supported.
+void add_tokenizer(const OpenModel& open, std::map<std::string, std::string>& attributes) {
+  const std::optional<Tokenizer> tokenizer = tokenizer_of(open);
+  const std::string refusal = text_refusal(open, tokenizer);
+  if (!refusal.empty()) attributes["text_refusal"] = refusal;
+  if (!tokenizer) return;
+  const std::optional<std::int32_t> prefix = prefix_token(open, *tokenizer);
+  attributes["begin_rule"] = begin_rule(open);
+  if (const std::string note = text_note(open); !note.empty()) attributes["text_note"] = note;
+  if (prefix) attributes["prefix_token"] = std::to_string(*prefix);
+  if (tokenizer->begin_tokens().size() == 1) attributes["begin_token"] = std::to_string(tokenizer->begin_tokens()[0]);
+  if (refusal.empty()) attributes["tokenizer_json"] = tokenizer->json();
+}
+
 }  // namespace
 
 EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation, DType compute, Device device,
@@ -57,15 +71,11 @@ EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation
   std::string ends;
   for (const std::int32_t id : end_tokens(open)) ends += (ends.empty() ? "" : " ") + std::to_string(id);
   if (!ends.empty()) attributes["end_tokens"] = ends;
-  const std::optional<Tokenizer> tokenizer = tokenizer_of(open);
-  const std::string refusal = text_refusal(open, tokenizer);
-  if (!refusal.empty()) attributes["text_refusal"] = refusal;
-  if (tokenizer) {
-    if (refusal.empty()) attributes["tokenizer_json"] = tokenizer->json();
-    if (const std::optional<std::int32_t> prefix = prefix_token(open, *tokenizer))
-      attributes["prefix_token"] = std::to_string(*prefix);
-    if (tokenizer->begin_tokens().size() == 1) attributes["begin_token"] = std::to_string(tokenizer->begin_tokens()[0]);
-    attributes["begin_rule"] = begin_rule(open);
+  try {
+    add_tokenizer(open, attributes);
+  } catch (const Error& error) {  // only texts need it
+    if (error.code != Exit::corrupt_checkpoint && error.code != Exit::bad_input) throw;
+    attributes["text_refusal"] = std::string("its tokenizer cannot be used: ") + error.what();
   }
   return evaluated;
 }

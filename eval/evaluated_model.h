@@ -18,8 +18,9 @@ inline constexpr const char* kWhatIsEvaluated =
 struct EvaluatedModel {
   // For a model of another program only the attributes that exist for it: tokenizer_json; begin_token, which its
   // tokenizer puts before every text, and begin_rule, the source of that rule; prefix_token, which
-  // lm-evaluation-harness puts before an empty context; end_tokens, at which generation ends. If no text is read for
-  // the model, text_refusal, which says why, takes the place of tokenizer_json.
+  // lm-evaluation-harness puts before an empty context; end_tokens, at which generation ends; text_note, what a reader
+  // of texts should know. If no text is read for the model, text_refusal, which says why, takes the place of
+  // tokenizer_json: also where its tokenizer cannot be read, which only texts need.
   Checkpoint checkpoint;
   std::unique_ptr<LanguageModel> model;
 };

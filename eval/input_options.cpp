@@ -5,12 +5,11 @@
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
 #include "engine/io/utf8.h"
+#include "eval/first_token.h"
 #include "eval/token_sequences.h"
 
 namespace sink {
 namespace {
-
-constexpr std::int64_t kLongestSequence = std::int64_t{1} << 40;  // tokens, where the context is no limit
 
 std::string text_of(const InputOptions& input) {
   if (input.text) return *input.text;
@@ -18,9 +17,11 @@ std::string text_of(const InputOptions& input) {
     throw Error(
         *input.text_file + ": only `sink` and `score` read .jsonl, a text in each line: give a file with one text",
         Exit::usage);
-  std::string text = read_file("text", *input.text_file);
-  if (text.ends_with('\n')) text.pop_back();  // the line end of the file is no part of the text
-  return text;
+  const std::string bytes = read_file("text", *input.text_file == "-" ? "/dev/stdin" : *input.text_file);
+  std::string_view text = without_byte_order_mark(bytes);
+  // The line end of the file is no part of the text.
+  if (text.ends_with('\n')) text.remove_suffix(text.ends_with("\r\n") ? 2 : 1);
+  return std::string(text);
 }
 
 }  // namespace
@@ -28,17 +29,17 @@ std::string text_of(const InputOptions& input) {
 std::string InputOptions::name() const {
   constexpr std::size_t kLongestName = 40;  // bytes
   if (tokens) return *tokens;
-  if (text_file) return *text_file;
+  if (text_file) return *text_file == "-" ? "standard input" : *text_file;
   return text->size() <= kLongestName ? *text : std::string(utf8_prefix(*text, kLongestName)) + "...";
 }
 
 TextCut InputOptions::cut(const Checkpoint& checkpoint, const TrainedOn& run, const Sizes& sizes) const {
-  const bool begins = run.fixed_token < 0 && checkpoint.attributes.contains("begin_token");
+  const bool begins = bos || (run.fixed_token < 0 && checkpoint.attributes.contains("begin_token"));
   return {.vocabulary = sizes.vocabulary,
           .max_tokens = sizes.context,
           .context = context,
           .min_tokens = min_tokens,
-          .fixed_token = begins ? checkpoint.integer("begin_token") : run.fixed_token,
+          .fixed_token = begins ? first_token(checkpoint, run, "--bos", bos) : run.fixed_token,
           .fixed_position = begins ? 1 : run.fixed_position};
 }
 
@@ -60,12 +61,16 @@ Tensor InputOptions::sequences(const Checkpoint& checkpoint, const Sizes& sizes)
   require_read_data(checkpoint);
   if (tokens) return read_token_sequences(*tokens, sizes.vocabulary, sizes.context, min_tokens);
   const TrainedOn run = trained_on(checkpoint, sizes);
-  return text_sequences(tokenizer(checkpoint, run), text_of(*this), cut(checkpoint, run, sizes));
+  const Tokenizer of_model = tokenizer(checkpoint, run);
+  const std::string given = text_of(*this);
+  print_text_notes(checkpoint, given);
+  return text_sequences(of_model, given, cut(checkpoint, run, sizes));
 }
 
 Tensor InputOptions::sequences(const Tokenizer& tokenizer, std::int64_t max_tokens) const {
   std::int64_t vocabulary = tokenizer.vocabulary();
   if (tokens) return read_token_sequences(*tokens, vocabulary, max_tokens, min_tokens);
+  if (bos.value_or(false)) throw Error("--bos: this model has no begin token; leave it out", Exit::usage);
   return text_sequences(
       tokenizer, text_of(*this),
       {.vocabulary = vocabulary, .max_tokens = max_tokens, .context = context, .min_tokens = min_tokens});
@@ -90,13 +95,25 @@ std::vector<std::int32_t> InputOptions::one_sequence(const Checkpoint& checkpoin
   return {ids, ids + tokens_NT.dim(1)};
 }
 
+CLI::Option* add_bos_option(CLI::App* command, std::optional<bool>& bos) {
+  return command->add_flag_function(
+      "--bos,!--no-bos", [&bos](std::int64_t count) { bos = count > 0; },
+      "whether a text begins with the begin token of the model [as its tokenizer or its run does]");
+}
+
 std::vector<CLI::Option*> add_text_options(CLI::App* command, InputOptions& input) {
   CLI::Option* text = command->add_option(
       "--text", input.text,
       "a text; tokenised like the training data, after its begin token or with its --fixed-token at --fixed-position");
-  CLI::Option* file = command->add_option("--text-file", input.text_file, "the same, from a UTF-8 file");
+  CLI::Option* file =
+      command->add_option("--text-file", input.text_file, "the same, from a UTF-8 file; - is standard input");
   text->excludes(file);
-  return {text, file};
+  CLI::Option* bos = add_bos_option(command, input.bos);
+  command->parse_complete_callback([bos, text, file] {
+    if (*bos && !*text && !*file)
+      throw CLI::ValidationError("--bos", "needs --text or --text-file: only a text has a begin token");
+  });
+  return {text, file, bos};
 }
 
 CLI::Option* add_tokens_option(CLI::App* command, InputOptions& input, const std::vector<CLI::Option*>& texts) {

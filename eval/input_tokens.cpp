@@ -47,10 +47,10 @@ Batch repeated_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, s
   });
 }
 
-Batch given_tokens(const Tensor& tokens_NT, std::int64_t vocabulary, std::int64_t prefix) {
+Batch given_tokens(const Tensor& tokens_NT, std::int64_t vocabulary, std::int64_t prefix, std::int64_t min_tokens) {
   const std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
   SINK_CHECK(
-      T >= 2 && T > prefix, "tokens",
+      T >= min_tokens && (T > prefix || (T == 1 && prefix <= 1)), "tokens",
       "sequences have " + std::to_string(T) + " tokens, expected more than the " +
           (prefix > 1 ? "prefix of " + std::to_string(prefix) + ", whose tokens all see" : std::string("first")) +
           ": nothing is left to predict",

@@ -31,7 +31,8 @@ std::vector<NamedInput> inputs_by_domain(const Batch& natural, const std::vector
 Batch with_first_token(const Batch& sequences, std::int32_t first);
 
 // tokens_NT with the next tokens as targets. The last position has no target, nor do the first prefix - 1, whose next
-// token is visible. Throws Error (Exit::bad_input) if no target is left.
-Batch given_tokens(const Tensor& tokens_NT, std::int64_t vocabulary, std::int64_t prefix);
+// token is visible. Throws Error (Exit::bad_input) for fewer than `min_tokens` tokens, and for several tokens without a
+// target. One token has none.
+Batch given_tokens(const Tensor& tokens_NT, std::int64_t vocabulary, std::int64_t prefix, std::int64_t min_tokens = 2);
 
 }  // namespace sink

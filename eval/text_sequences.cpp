@@ -8,6 +8,7 @@
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/bounded_json.h"
 #include "engine/io/printable.h"
+#include "model/open/open_model.h"
 
 namespace sink {
 namespace {
@@ -22,7 +23,28 @@ void require_ids(const std::vector<std::int32_t>& ids, std::int64_t vocabulary) 
                Exit::bad_input);
 }
 
+// `twice`: the number of texts that begin with the token that is put before them.
+void note_begin_token(const Tokenizer& tokenizer, std::int64_t token, std::int64_t twice) {
+  if (twice == 0) return;
+  const auto id = static_cast<std::int32_t>(token);
+  std::fprintf(
+      stderr,
+      "note: %s with %s, and it is also put before a text, so the model reads it twice; --no-bos leaves out the "
+      "added one\n",
+      twice == 1 ? "the text begins" : (std::to_string(twice) + " texts begin").c_str(),
+      (id < tokenizer.vocabulary() ? tokenizer.token_text(id) : std::to_string(id)).c_str());
+}
+
 }  // namespace
+
+void print_text_notes(const Checkpoint& checkpoint, std::string_view text) {
+  if (checkpoint.attributes.contains("text_note"))
+    std::fprintf(stderr, "note: %s\n", printable(checkpoint.attribute("text_note")).c_str());
+  if (!checkpoint.attributes.contains("begin_rule") || checkpoint.attribute("begin_rule") != kLlama2cBeginRule) return;
+  for (const char* token : {"<unk>", "<s>", "</s>"})
+    if (text.find(token) != std::string_view::npos)
+      std::fprintf(stderr, "note: %s in the text becomes one id here; llama2.c reads it as characters\n", token);
+}
 
 Tokenizer tokenizer_of(const Checkpoint& checkpoint, const std::string& data_folder) {
   if (checkpoint.attributes.contains(kTokenizerAttribute))
@@ -64,6 +86,7 @@ Tensor text_sequences(const Tokenizer& tokenizer, const std::string& text, const
              "the text has " + counted(count + fixed, "token") + ", --context asks for " + std::to_string(T) +
                  ": give more text or a smaller --context",
              Exit::bad_input);
+  if (fixed && cut.fixed_position == 1) note_begin_token(tokenizer, cut.fixed_token, ids[0] == cut.fixed_token);
   std::int64_t N = count / from_text;
   if (std::int64_t left = count - N * from_text; left > 0)
     std::fprintf(stderr, "note: the last %lld of %lld tokens fill no sequence of %lld and are left out\n",
@@ -79,7 +102,7 @@ TextLines read_text_lines(const std::string& path, const Tokenizer& tokenizer, c
   const bool fixed = cut.fixed_token >= 0 && cut.fixed_position <= T;
   std::vector<std::int32_t> tokens;
   std::vector<std::string> domains;
-  std::int64_t short_ones = 0;
+  std::int64_t short_ones = 0, twice = 0;
   for_each_json_line("text", path, [&](const nlohmann::json& object, std::int64_t) {
     const auto text = object.find("text"), domain = object.find("domain");
     if (text == object.end() || !text->is_string()) throw JsonFailure("expected a text `text`");
@@ -89,6 +112,7 @@ TextLines read_text_lines(const std::string& path, const Tokenizer& tokenizer, c
       ++short_ones;
       return true;
     }
+    twice += fixed && cut.fixed_position == 1 && !ids.empty() && ids[0] == cut.fixed_token;
     if (fixed) ids.insert(ids.begin() + (cut.fixed_position - 1), static_cast<std::int32_t>(cut.fixed_token));
     tokens.insert(tokens.end(), ids.begin(), ids.begin() + T);
     domains.push_back(domain == object.end() ? "" : domain->get<std::string>());
@@ -97,6 +121,7 @@ TextLines read_text_lines(const std::string& path, const Tokenizer& tokenizer, c
   SINK_CHECK(!domains.empty(), "text",
              path + " has no text of " + std::to_string(T) + " tokens: give longer ones or a smaller --context",
              Exit::bad_input);
+  note_begin_token(tokenizer, cut.fixed_token, twice);
   if (short_ones > 0)
     std::fprintf(stderr, "note: %lld texts have fewer than %lld tokens and are left out\n",
                  static_cast<long long>(short_ones), static_cast<long long>(T));

@@ -16,6 +16,10 @@ namespace sink {
 // where there is neither or the model can be given no text, Exit::bad_input for a tokenizer that cannot be used.
 Tokenizer tokenizer_of(const Checkpoint& checkpoint, const std::string& data_folder);
 
+// Prints on stderr what a reader of `text` should know: `text_note` of the checkpoint, and special tokens that llama2.c
+// does not find in a text.
+void print_text_notes(const Checkpoint& checkpoint, std::string_view text);
+
 // The label of a token: from the data if there is any, else from the tokenizer in the checkpoint, else its id.
 std::function<std::string(std::int32_t)> token_labels(const Checkpoint& checkpoint, const DataSource* data);
 
@@ -29,7 +33,8 @@ struct TextCut {
   std::int64_t fixed_token = -1, fixed_position = 1;
 };
 
-// I32 (N, T): the tokens of `text` in order. Tokens after the last whole sequence are left out, with a note on stderr.
+// I32 (N, T): the tokens of `text` in order. Tokens after the last whole sequence are left out, with a note on stderr;
+// so is a text noted that begins with the fixed token before it.
 // Throws Error (Exit::bad_input) for text that is not UTF-8, has too few tokens, or a token outside the vocabulary.
 Tensor text_sequences(const Tokenizer& tokenizer, const std::string& text, const TextCut& cut);
 

@@ -5,6 +5,7 @@
 #include "engine/io/file.h"
 #include "engine/io/hdf5_reader.h"
 #include "engine/io/parse_number.h"
+#include "engine/io/utf8.h"
 #include "engine/tensor_view.h"
 
 namespace sink {
@@ -62,7 +63,9 @@ Tensor read_hdf5(const std::string& path) {
 Tensor read_token_sequences(const std::string& path, std::int64_t vocabulary, std::int64_t context,
                             std::int64_t min_tokens) {
   std::string bytes = read_file(kTag, path);
-  Tensor tokens_NT = bytes.starts_with("\x89HDF\r\n\x1a\n") ? read_hdf5(path) : read_text(path, bytes);
+  Tensor tokens_NT = bytes.starts_with("\x89HDF\r\n\x1a\n")
+                         ? read_hdf5(path)
+                         : read_text(path, std::string(without_byte_order_mark(bytes)));
   if (tokens_NT.rank() != 2 || tokens_NT.size() == 0 || tokens_NT.dim(1) < min_tokens)
     refuse(path, std::string("expected N sequences of at least ") +
                      (min_tokens == 1 ? "one token id" : "two token ids") + ", got " + tokens_NT.shape().str());

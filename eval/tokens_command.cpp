@@ -18,9 +18,16 @@ struct TokensOptions {
 int run_tokens(const TokensOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("tokens needs --text or --text-file; see --help", Exit::usage);
   auto [checkpoint, model] = load_evaluated(options.checkpoint, ablation, DType::F32);
-  const Sizes& sizes = model->sizes();
-  if (options.given.context > 0) require_context(options.given.context, sizes);
+  Sizes sizes = model->sizes();
+  const std::int64_t context = sizes.context;
+  if (options.given.context > 0)
+    require_context(options.given.context, sizes);
+  else
+    sizes.context = kLongestSequence;  // all of the text
   Tensor tokens_NT = options.given.sequences(checkpoint, sizes);
+  if (tokens_NT.dim(1) > context)
+    std::fprintf(stderr, "note: the model reads at most %lld of these %lld tokens at once; --context cuts the text\n",
+                 static_cast<long long>(context), static_cast<long long>(tokens_NT.dim(1)));
   for (std::int64_t i = 0; i < tokens_NT.size(); ++i)
     std::printf("%d%c", tokens_NT.data<std::int32_t>()[i], (i + 1) % tokens_NT.dim(1) == 0 ? '\n' : ' ');
   return 0;
@@ -30,6 +37,7 @@ int run_tokens(const TokensOptions& options, const Ablation& ablation) {
 
 EvalCommand tokens_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<TokensOptions>();
+  options->given.min_tokens = 1;
   CLI::App* tokens = app.add_subcommand(
       "tokens",
       "Prints the token ids of a text. Each line is one sequence, as --tokens of `sink` and `logits` reads it.");
@@ -37,7 +45,7 @@ EvalCommand tokens_command(CLI::App& app, const Ablation& ablation) {
   add_text_options(tokens, options->given);
   tokens
       ->add_option("--context", options->given.context,
-                   "tokens per sequence [the whole text, at most the training context]")
+                   "tokens per sequence, at most the training context [the whole text]")
       ->check(whole_number(1));
   tokens->add_option("--data", options->given.data, "data folder of the tokenizer; for checkpoints without one");
   tokens->footer("Example:\n  eval_baseline tokens runs/first/checkpoint.h5 --text \"The cat sat on the mat.\"");

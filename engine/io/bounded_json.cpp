@@ -45,11 +45,12 @@ nlohmann::json parse_bounded_json(std::string_view text, std::size_t longest) {
 
 void for_each_json_line(const char* tag, const std::string& path,
                         const std::function<bool(const nlohmann::json& object, std::int64_t line)>& take) {
-  const std::string text = read_file(tag, path == "-" ? "/dev/stdin" : path);
+  const std::string bytes = read_file(tag, path == "-" ? "/dev/stdin" : path);
+  const std::string_view text = without_byte_order_mark(bytes);
   std::int64_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    const std::string_view line = text.substr(begin, end - begin);
     begin = end + 1;
     ++number;
     if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;

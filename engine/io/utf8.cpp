@@ -39,6 +39,12 @@ std::string_view utf8_prefix(std::string_view text, std::size_t bytes) {
   return text.substr(0, bytes);
 }
 
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (text.starts_with(kMark)) text.remove_prefix(kMark.size());
+  return text;
+}
+
 void append_utf8(std::string& text, std::uint32_t code) {
   char bytes[4];
   const utf8proc_ssize_t length =

@@ -18,6 +18,9 @@ std::size_t utf8_valid_prefix(std::string_view text);
 // The longest prefix of valid `text` of at most `bytes` bytes that does not end inside a character.
 std::string_view utf8_prefix(std::string_view text, std::size_t bytes);
 
+// `text` without the byte order mark (U+FEFF) that some editors write at the beginning of a file.
+std::string_view without_byte_order_mark(std::string_view text);
+
 void append_utf8(std::string& text, std::uint32_t code);
 
 }  // namespace sink

@@ -33,10 +33,12 @@ struct AttentionOptions {
 std::string begin_of(const AttentionOptions& options, const Checkpoint& checkpoint, const TrainedOn& run,
                      const TextCut& cut, const std::function<std::string(std::int32_t)>& token_text) {
   if (options.given.tokens) return "as given";
+  const std::optional<bool> bos = options.given.bos;
   const bool by_tokenizer = run.fixed_token < 0 && checkpoint.attributes.contains("begin_token");
-  const std::string rule = run.fixed_token >= 0 ? "the run's --fixed-token"
-                                                : attribute_or(checkpoint, "begin_rule",
-                                                               by_tokenizer ? "its tokenizer" : "no --fixed-token");
+  const std::string rule = bos                    ? (*bos ? "--bos" : "--no-bos")
+                           : run.fixed_token >= 0 ? "the run's --fixed-token"
+                                                  : attribute_or(checkpoint, "begin_rule",
+                                                                 by_tokenizer ? "its tokenizer" : "no --fixed-token");
   if (cut.fixed_token >= 0 && cut.fixed_position == 1)
     return "the first is " + printable(token_text(static_cast<std::int32_t>(cut.fixed_token))) + ", added by " + rule;
   return "no begin token (" + rule + ")";

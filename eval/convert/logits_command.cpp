@@ -110,7 +110,8 @@ Tensor token_losses(const Tensor& logits, const Tensor& tokens) {
   return losses;
 }
 
-// Runs the model over N sequences of T tokens, `batch` sequences at a time, and writes tokens, logits and losses, and
+// Runs the model over N sequences of T tokens, `batch` sequences at a time, and writes tokens, logits and, if T > 1,
+// losses, and
 // for each of `layers` (from 0) its input and output hidden states, queries, keys, values and attention patterns.
 // Values are stored as F64 if `type` is F64, else as F32. `attributes` are added to those that describe the contents.
 // The file is built in memory and written atomically. Throws Error (Exit::io) for the disk.
@@ -126,11 +127,13 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Batc
     Batch part = sequences.rows(first, last);
     datasets.begin_batch(first);
     // The loss as training computes it, without logits; all sequences have equally many targets.
-    loss += model.loss(part, 1, {.hooks = &capture}).value().item() * static_cast<double>(part.sequences()) /
-            static_cast<double>(N);
-    Tensor logits_BTV = model.logits(part.tokens_BT()).to(Device::cpu);
+    if (T > 1)
+      loss += model.loss(part, 1, {.hooks = &capture}).value().item() * static_cast<double>(part.sequences()) /
+              static_cast<double>(N);
+    const ForwardContext alone = T > 1 ? ForwardContext{} : ForwardContext{.hooks = &capture};
+    Tensor logits_BTV = model.logits(part.tokens_BT(), alone).to(Device::cpu);
     datasets.write("logits", "N T V", logits_BTV);
-    datasets.write("token_loss", "N T-1", token_losses(logits_BTV, part.tokens_BT()));
+    if (T > 1) datasets.write("token_loss", "N T-1", token_losses(logits_BTV, part.tokens_BT()));
     std::fprintf(stderr, "%lld of %lld sequences\n", static_cast<long long>(last), static_cast<long long>(N));
   }
   try {
@@ -148,7 +151,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Batc
                          "), D head width, C width, V vocabulary";
     for (const auto& [name, text] : all) image.add_text_attribute(name, text);
     image.add_tensor("tokens", sequences.tokens_BT(), "N T");
-    image.add_tensor("loss", Tensor::full({1}, loss, DType::F64), "1");
+    if (T > 1) image.add_tensor("loss", Tensor::full({1}, loss, DType::F64), "1");
     datasets.add_to(image);
     auto [bytes, size] = image.bytes();
     write_file_atomically(path, {bytes, size});
@@ -191,7 +194,7 @@ int run_logits(const LogitsOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("logits needs --tokens FILE, --text or --text-file; see --help", Exit::usage);
   auto [checkpoint, model] = load_evaluated(options.checkpoint, ablation, options.compute);
   const Sizes& sizes = model->sizes();
-  const Batch sequences = given_tokens(options.given.sequences(checkpoint, sizes), sizes.vocabulary, sizes.prefix);
+  const Batch sequences = given_tokens(options.given.sequences(checkpoint, sizes), sizes.vocabulary, sizes.prefix, 1);
   require_output(options.out, kLogitsFile, options.force);
   const std::set<std::int64_t> layers = layers_of(options, sizes.layers);
   print_header(*model, options.checkpoint, ablation, options.compute);
@@ -210,9 +213,11 @@ int run_logits(const LogitsOptions& options, const Ablation& ablation) {
 
 EvalCommand logits_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<LogitsOptions>();
+  options->given.min_tokens = 1;
   CLI::App* logits = app.add_subcommand(
       "logits",
-      "Writes the logits and activations of tokens. The HDF5 file holds logits, losses and, of chosen layers, "
+      "Writes the logits and activations of tokens. The HDF5 file holds logits, losses (of one token none) and, of "
+      "chosen layers, "
       "hidden states, queries, keys, values and attention patterns; engine/io/CHECKPOINT.md describes it.");
   logits->add_option("--checkpoint,--model,model", options->checkpoint, kWhatIsEvaluated)->required();
   add_tokens_option(logits, options->given, add_text_options(logits, options->given));

@@ -13,6 +13,7 @@
 #include "eval/first_token.h"
 #include "eval/generate/continuation.h"
 #include "eval/generate/generation_options.h"
+#include "eval/input_options.h"
 #include "eval/sink/trained_on.h"
 #include "eval/text_sequences.h"
 
@@ -21,6 +22,7 @@ namespace {
 
 struct ChatOptions : GenerationOptions {
   std::string system, form;
+  std::optional<bool> bos;
 };
 
 const ChatTemplate& template_of(const ChatOptions& options, const Tokenizer& tokenizer) {
@@ -43,7 +45,7 @@ class Conversation {
         encoder_(tokenizer, template_of(options, tokenizer)),
         reader_(model, options.eviction),
         stops_(stop_tokens(checkpoint, &tokenizer)) {
-    const std::int64_t begin = first_token(checkpoint, run, "chat");
+    const std::int64_t begin = first_token(checkpoint, run, "chat", options.bos);
     if (begin >= 0) pending_.push_back(static_cast<std::int32_t>(begin));
     TextPlace anywhere = TextPlace::inside;
     const std::vector<std::int32_t> end = encoder_.end(anywhere, cache_);
@@ -120,6 +122,7 @@ EvalCommand chat_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<ChatOptions>();
   CLI::App* chat = app.add_subcommand("chat", "Chats with a model. It reads a line and prints the answer.");
   add_generation_options(chat, *options, 512);
+  add_bos_option(chat, options->bos);
   chat->add_option("--system", options->system, "system prompt");
   chat->add_option("--template", options->form,
                    "format of the turns [the one whose marks are tokens of the model, else plain]")

@@ -44,9 +44,13 @@ std::vector<std::int32_t> stop_tokens(const Checkpoint& checkpoint, const Tokeni
     }
   }
   if (!tokenizer) return stops;
-  for (const char* name :
-       {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|return|>"})
-    if (const std::vector<std::int32_t> ids = tokenizer->encode(name); ids.size() == 1) stops.push_back(ids[0]);
+  auto id_of = [&](std::string_view name) -> std::optional<std::int32_t> {
+    const std::vector<std::int32_t> ids = tokenizer->encode(name);
+    if (ids.size() != 1 || tokenizer->decode(ids) != name) return std::nullopt;  // such as one unknown token
+    return ids[0];
+  };
+  for (const std::string_view name : end_tokens_among([&](std::string_view name) { return id_of(name).has_value(); }))
+    stops.push_back(*id_of(name));
   return stops;
 }
 

@@ -24,7 +24,7 @@ struct Continuation {
 };
 
 // The end-of-text and end-of-turn tokens: `end_tokens` of the checkpoint, and those of the tokenizer (null: none) with
-// a known name. Throws Error (Exit::corrupt_checkpoint) if `end_tokens` is no list of ids.
+// a known name (end_tokens_among). Throws Error (Exit::corrupt_checkpoint) if `end_tokens` is no list of ids.
 std::vector<std::int32_t> stop_tokens(const Checkpoint& checkpoint, const Tokenizer* tokenizer);
 
 // Reads `prompt`, then generates at most `tokens` tokens and reads all but the last. `each` is called with every token.

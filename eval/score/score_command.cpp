@@ -12,6 +12,7 @@
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
 #include "eval/first_token.h"
+#include "eval/input_options.h"
 #include "eval/json_output.h"
 #include "eval/score/accuracy.h"
 #include "eval/score/continuation_score.h"
@@ -28,6 +29,7 @@ struct ScoreOptions {
   std::string model, file, data;
   JsonOutput output;
   std::int64_t limit = 0, prefix_token = -1;
+  std::optional<bool> bos;
   ComputeOptions compute;
 };
 
@@ -46,7 +48,7 @@ std::int32_t prefix_token_of(const Tokenizer& tokenizer, const Checkpoint& check
 PairEncoder encoder_of(const ScoreOptions& options, const Tokenizer& tokenizer, const Checkpoint& checkpoint,
                        const TrainedOn& run, const Sizes& sizes) {
   PairEncoder encoder{.tokenizer = tokenizer, .begin = {}, .prefix = -1, .longest = sizes.context};
-  const std::int64_t begin = first_token(checkpoint, run, "score");
+  const std::int64_t begin = first_token(checkpoint, run, "score", options.bos);
   if (begin >= 0) encoder.begin = {static_cast<std::int32_t>(begin)};
   if (options.prefix_token >= sizes.vocabulary)
     throw Error("--prefix-token must be below the " + std::to_string(sizes.vocabulary) +
@@ -176,6 +178,7 @@ EvalCommand score_command(CLI::App& app, const Ablation& ablation) {
                    "id of the token before text without a context [the begin token of the model, or its "
                    "end-of-text token]")
       ->check(whole_number(0, INT32_MAX));
+  add_bos_option(score, options->bos);
   score->add_option("--data", options->data, "data folder of the tokenizer; for checkpoints without one");
   add_machine_options(score, options->compute, {"f32", "bf16", "tf32", "f64"});
   add_json_output_options(score, options->output, "the lines", "JSONL");

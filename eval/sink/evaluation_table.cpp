@@ -57,9 +57,10 @@ std::string kurtosis_line(const Evaluation& e) {
 }  // namespace
 
 std::string evaluation_table(const Evaluation& e, const std::string& input) {
-  std::string table = str_format("%s of %s (%s), loss %.4f nats\n", counted(e.sequences, "sequence"),
-                                 counted(e.context, "token"), input, e.loss) +
-                      "       proxy: alpha    %>0.2    %>0.3    %>0.4  | raw: alpha    %>0.2    %>0.3    %>0.4\n";
+  std::string table =
+      str_format("%s of %s (%s), ", counted(e.sequences, "sequence"), counted(e.context, "token"), input) +
+      (e.targets > 0 ? str_format("loss %.4f nats\n", e.loss) : "no loss: one token predicts nothing\n") +
+      "       proxy: alpha    %>0.2    %>0.3    %>0.4  | raw: alpha    %>0.2    %>0.3    %>0.4\n";
   if (e.proxy.star)
     table += (e.extra == Evaluation::Extra::key ? "  extra key" : " sink token") + scores_of_star(e.proxy) + "  | " +
              scores_of_star(e.raw) + "\n";

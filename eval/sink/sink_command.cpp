@@ -91,7 +91,7 @@ Input input_of(const SinkOptions& options, const Checkpoint& checkpoint, const T
   if (data) return {data->validation_batch(0, std::min(options.sequences, data->validation_sequences()))};
   if (!options.given.any()) return {sampled_tokens(options, options.input, sizes, run.context)};
   if (!options.is_jsonl())
-    return {given_tokens(options.given.sequences(checkpoint, sizes), sizes.vocabulary, sizes.prefix)};
+    return {given_tokens(options.given.sequences(checkpoint, sizes), sizes.vocabulary, sizes.prefix, 1)};
   TextCut cut = options.given.cut(checkpoint, run, sizes);
   cut.context = run.context;
   TextLines texts = read_text_lines(*options.given.text_file, options.given.tokenizer(checkpoint, run), cut);
@@ -319,6 +319,7 @@ void add_sink_input_options(CLI::App* sink, SinkOptions& options) {
 
 EvalCommand sink_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<SinkOptions>();
+  options->given.min_tokens = 1;
   CLI::App* sink = app.add_subcommand(
       "sink",
       "Measures the attention sink of a model. Reports Sink_k and alpha_k (k = 1 ... 10, and * for an extra key or "

@@ -45,9 +45,13 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model);
 // Why no text is read for a model that has a tokenizer; `tokenizer` is tokenizer_of(model). Empty: one is read.
 std::string text_refusal(const OpenModel& model, const std::optional<Tokenizer>& tokenizer);
 
+// What a user should know of the texts of a model; empty: nothing. A GGUF file may not name its pre-tokenizer.
+std::string text_note(const OpenModel& model);
+
 // The source of the rule whether texts begin with a special token: "tokenizer.ggml.add_bos_token = false", "the
 // post-processor of tokenizer.json", ...
 std::string begin_rule(const OpenModel& model);
+inline constexpr const char* kLlama2cBeginRule = "the rule of llama2.c";
 
 // The token that lm-evaluation-harness puts before an empty context, whether or not the tokenizer begins texts with it:
 // `bos_token` of tokenizer_config.json, or its `eos_token` if that is null (Qwen), or else `bos_token_id` of
@@ -56,8 +60,9 @@ std::string begin_rule(const OpenModel& model);
 std::optional<std::int32_t> prefix_token(const OpenModel& model, const Tokenizer& tokenizer);
 
 // The tokens that end a generated text: `eos_token_id` of generation_config.json or, if it has none, of config.json (an
-// id or a list); `tokenizer.ggml.eos_token_id`, `eot_token_id` and `eom_token_id` of a GGUF file. Without ids that are
-// no token of the model. Throws Error (Exit::corrupt_checkpoint) for a damaged file or key.
+// id or a list); of a GGUF file `tokenizer.ggml.eos_token_id`, `eot_`, `eom_`, `fim_pad_`, `fim_rep_` and
+// `fim_sep_token_id`, and tokens by their names (gguf_end_tokens). Without ids that are no token of the model. Throws
+// Error (Exit::corrupt_checkpoint) for a damaged file or key.
 std::vector<std::int32_t> end_tokens(const OpenModel& model);
 
 }  // namespace sink

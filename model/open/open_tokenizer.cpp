@@ -166,8 +166,17 @@ std::string text_refusal(const OpenModel& model, const std::optional<Tokenizer>&
   return pre ? "its pre-tokenizer (`tokenizer.ggml.pre` is " + in_quotes(*pre) + ") is not computed here" : "";
 }
 
+std::string text_note(const OpenModel& model) {
+  if (!is_gguf(model)) return "";
+  const MetadataValue* type = model.file->find_metadata("tokenizer.ggml.model");
+  const MetadataValue* pre = model.file->find_metadata("tokenizer.ggml.pre");
+  if (!type || type->text() != "gpt2" || (pre && !pre->text().empty())) return "";
+  return "the file does not name its pre-tokenizer (`tokenizer.ggml.pre`), so texts are cut as llama.cpp's `default`, "
+         "which the model may not be trained with";
+}
+
 std::string begin_rule(const OpenModel& model) {
-  if (model.config.names == TensorNames::llama2c) return "the rule of llama2.c";
+  if (model.config.names == TensorNames::llama2c) return kLlama2cBeginRule;
   if (!is_gguf(model)) {
     std::error_code ignored;
     const bool has_json = std::filesystem::exists(std::filesystem::path(model.path) / "tokenizer.json", ignored);
@@ -192,9 +201,13 @@ std::optional<std::int32_t> prefix_token(const OpenModel& model, const Tokenizer
 std::vector<std::int32_t> end_tokens(const OpenModel& model) {
   std::vector<std::int64_t> given;
   if (is_gguf(model)) {
-    for (const char* key :
-         {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id", "tokenizer.ggml.eom_token_id"})
-      if (const MetadataValue* value = model.file->find_metadata(key)) given.push_back(value->integer());
+    for (const char* key : {"eos", "eot", "eom", "fim_pad", "fim_rep", "fim_sep"})
+      if (const MetadataValue* value = model.file->find_metadata("tokenizer.ggml." + std::string(key) + "_token_id"))
+        given.push_back(value->integer());
+    if (const MetadataValue* tokens = model.file->find_metadata("tokenizer.ggml.tokens")) {
+      const std::vector<std::int64_t> named = gguf_end_tokens(tokens->texts());
+      given.insert(given.end(), named.begin(), named.end());
+    }
   } else if (model.config.names != TensorNames::llama2c) {
     given = hugging_face_end_tokens(model.path);
   }

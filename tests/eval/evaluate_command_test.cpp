@@ -435,11 +435,135 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   check_error(folder, "eval_baseline sink " + path + file + " --data none", 2, "the checkpoint has a tokenizer");
   check_error(folder, "eval_baseline sink " + small + file + " --data " + folder.path, 3, "vocabulary 30 tokens");
   check_error(folder, "eval_baseline sink " + path + " --text x --context 9", 3, "the text has 1 token,");
-  check_error(folder, "eval_baseline sink " + path + " --text x", 3, "at least two tokens, got 1");
   check_error(folder, "eval_baseline sink " + path + " --text x --tokens y", 2, "--t");
   check_error(folder, "eval_baseline sink " + path + " --text x --input random", 2, "--input");
   check_error(folder, "eval_baseline logits --checkpoint " + path + " --out " + (folder / "none.h5"), 2, "--tokens");
   check_error(folder, "eval_baseline tokens " + path, 2, "--text");
+}
+
+namespace {
+
+// A checkpoint of a context of 20 whose tokenizer is of bytes.
+std::string checkpoint_with_text(const TemporaryFolder& folder, const Tokenizer& tokenizer) {
+  const std::string path = folder / "text.h5";
+  run(folder,
+      "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task text --vocabulary 262 "
+      "--out " +
+          path);
+  return with_attribute(path, "tokenizer_json", tokenizer.json());
+}
+
+std::string printed(const Tokenizer& tokenizer, const std::string& text) {
+  std::string line;
+  for (const std::int32_t id : tokenizer.encode(text)) line += (line.empty() ? "" : " ") + std::to_string(id);
+  return line;
+}
+
+}  // namespace
+
+TEST_CASE("text files: a byte order mark and the last line end are no text; standard input; all of a long text") {
+  const TemporaryFolder folder;
+  const Tokenizer tokenizer = Tokenizer::train({"the cat sat on the mat"}, 262);
+  const std::string path = checkpoint_with_text(folder, tokenizer), ids = printed(tokenizer, "the cat"),
+                    mark = "\xEF\xBB\xBF", cat = folder / "cat.txt";
+  for (const std::string& bytes : {mark + "the cat", std::string("the cat\r\n"), mark + "the cat\r\n"}) {
+    write_bytes(cat, bytes);
+    CHECK(run(folder, "eval_baseline tokens " + path + " --text-file " + cat) == ids + "\n");
+    Subprocess piped(folder,
+                     {"/bin/sh", "-c", program_path("eval_baseline") + " tokens --text-file - " + path + " < " + cat});
+    CHECK(piped.wait() == 0);
+    CHECK(piped.out() == ids + "\n");
+  }
+  write_bytes(cat, "the\xEF\xBB\xBF cat\n\n");  // these are text
+  CHECK(run(folder, "eval_baseline tokens " + path + " --text-file " + cat) ==
+        printed(tokenizer, "the\xEF\xBB\xBF cat\n") + "\n");
+  auto measured = [&](const std::string& name, const std::string& bytes, const std::string& flags) {
+    write_bytes(folder / name, bytes);
+    return Json::parse(run(folder, "eval_baseline sink --threads 1 " + path + flags + (folder / name)))["alpha_k"];
+  };
+  CHECK(measured("marked.txt", mark + ids, " --tokens ") == measured("ids.txt", ids, " --tokens "));
+  const std::string line = "{\"text\": \"the cat\"}\r\n";
+  CHECK(measured("marked.jsonl", mark + line, " --context 3 --text-file ") ==
+        measured("plain.jsonl", line, " --context 3 --text-file "));
+
+  std::string words;  // of more tokens than the context
+  for (int n = 0; n < 60; ++n) words += "x";
+  write_bytes(cat, words);
+  Subprocess all(folder, words_of("eval_baseline tokens " + path + " --text-file " + cat));
+  CHECK(all.wait() == 0);
+  CHECK(all.out() == printed(tokenizer, words) + "\n");
+  CHECK(contains(all.err(), "note: the model reads at most 20 of these 60 tokens at once"));
+}
+
+TEST_CASE("one token: its id, its logits, and a first token with all the attention, but no loss") {
+  const TemporaryFolder folder;
+  const Tokenizer tokenizer = Tokenizer::train({"the cat sat on the mat"}, 262);
+  const std::string path = checkpoint_with_text(folder, tokenizer), x = std::to_string(tokenizer.encode("x").at(0));
+  CHECK(run(folder, "eval_baseline tokens --text x " + path) == x + "\n");
+  run(folder, "eval_baseline logits --text x " + path + " --out " + (folder / "one.h5"));
+  run(folder, "eval_baseline logits --text xy " + path + " --out " + (folder / "two.h5"));
+  const GoldenFile one(folder / "one.h5"), two(folder / "two.h5");
+  check_shape(one, "logits", {1, 1, 262});
+  check_shape(one, "blocks/0/attention", {1, 2, 1, 1});
+  for (std::int64_t v = 0; v < 262; ++v) CHECK(one.tensor("logits").item(v) == two.tensor("logits").item(v));
+  Subprocess sink(folder, words_of("eval_baseline sink --text x " + path));
+  CHECK(sink.wait() == 0);
+  CHECK(contains(sink.err(), "1 sequence of 1 token (sentence), no loss"));
+  const Json json = Json::parse(sink.out());
+  CHECK(json["alpha_1"] == 1);
+  CHECK(json["val_loss"] == "nan");
+  for (const char* command : {"interventions", "quantise"})
+    check_error(folder, std::string("eval_baseline ") + command + " --text x " + path, 3, "at least two tokens, got 1");
+}
+
+TEST_CASE("--bos and --no-bos: a text with the begin token of the model or without it; a second one is noted") {
+  const TemporaryFolder folder;
+  const Tokenizer tokenizer = Tokenizer::train({"the cat sat on the mat"}, 262);
+  std::string path = checkpoint_with_text(folder, tokenizer);
+  const std::string ids = printed(tokenizer, "cat") + "\n", end = std::to_string(tokenizer.end_of_text());
+  auto tokens = [&](const std::string& flags, const std::string& text = "cat", int notes = 0) {
+    Subprocess program(folder, words_of("eval_baseline tokens " + path + flags + " --text " + text));
+    CHECK(program.wait() == 0);
+    const std::string err = program.err();
+    CHECK_MESSAGE(std::count(err.begin(), err.end(), '\n') == notes, err);
+    if (notes > 0) CHECK_MESSAGE(contains(err, "so the model reads it twice"), err);
+    return program.out();
+  };
+  const std::string tokens_of_file = " --tokens " + (folder / "ids.txt");
+  write_bytes(folder / "ids.txt", "1 2 3\n");
+  CHECK(tokens("") == ids);
+  CHECK(tokens(" --no-bos") == ids);
+  check_error(folder, "eval_baseline tokens --bos --text cat " + path, 2, "names no begin token: leave out --bos");
+  path = with_attribute(path, "prefix_token", end);  // as SmolLM2, whose tokenizer does not add it
+  CHECK(tokens("") == ids);
+  CHECK(tokens(" --bos") == end + " " + ids);
+  path = with_attribute(path, "begin_token", end);
+  CHECK(tokens("") == end + " " + ids);
+  CHECK(tokens(" --bos") == end + " " + ids);
+  CHECK(tokens(" --no-bos") == ids);
+  CHECK(tokens("", "<|endoftext|>cat", 1) == end + " " + end + " " + ids);
+  CHECK(tokens(" --no-bos", "<|endoftext|>cat") == end + " " + ids);
+  write_bytes(folder / "two.jsonl", "{\"text\": \"<|endoftext|>cat\"}\n{\"text\": \"<|endoftext|>mat\"}\n");
+  Subprocess lines(folder,
+                   words_of("eval_baseline sink --context 3 " + path + " --text-file " + (folder / "two.jsonl")));
+  CHECK(lines.wait() == 0);
+  CHECK(contains(lines.err(), "note: 2 texts begin with <|endoftext|>"));
+  const std::string said = run(folder, "eval_baseline attention --no-bos --text cat " + path);
+  CHECK_MESSAGE(contains(said, "no begin token (--no-bos)"), said);
+  path = with_attribute(path, "config_toml", "fixed-token = 7\n");
+  CHECK(tokens("") == "7 " + ids);
+  CHECK(tokens(" --no-bos") == ids);
+  for (const char* command : {"attention", "view", "sink", "lens", "logits --out none.h5", "interventions", "quantise",
+                              "explain", "generate", "stream"}) {
+    const std::string line = std::string("eval_baseline ") + command + " --no-bos " + path;
+    check_error(folder, line, 2, "--bos: needs --text or --text-file");
+    check_error(folder, line + tokens_of_file, 2, "--tokens");
+  }
+  path = with_attribute(path, "text_note", "a note");
+  path = with_attribute(path, "begin_rule", "the rule of llama2.c");
+  Subprocess noted(folder, words_of("eval_baseline tokens --text a<s>b " + path));
+  CHECK(noted.wait() == 0);
+  CHECK(noted.err() == "note: a note\nnote: <s> in the text becomes one id here; llama2.c reads it as characters\n");
 }
 
 TEST_CASE("sink --all-inputs: each input is what it is when measured alone, and domains are their own rows") {

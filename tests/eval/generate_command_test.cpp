@@ -252,13 +252,16 @@ TEST_CASE("generate: ends at the end tokens of a model's files, in place and as 
 TEST_CASE("chat: a run's fixed token stands where the tokenizer would put its begin token") {
   const TemporaryFolder folder;
   Checkpoint checkpoint = load_checkpoint(checkpoint_with_text(folder));
-  const auto answer = [&](const std::string& begin, const std::string& settings) {
+  const auto answer = [&](const std::string& begin, const std::string& settings, const std::string& flags = "") {
     checkpoint.attributes["begin_token"] = begin;
+    if (begin.empty()) checkpoint.attributes.erase("begin_token");
     checkpoint.attributes["config_toml"] = settings;
     const std::string path = folder / "chat.h5";
     save_checkpoint(path, checkpoint);
-    return piped(folder, "a\\n", "eval_baseline chat --max-new-tokens 12 --window 8 --keep-first 4 " + path);
+    return piped(folder, "a\\n", "eval_baseline chat --max-new-tokens 12 --window 8 --keep-first 4 " + path + flags);
   };
+  CHECK(answer("7", "", " --no-bos").out == answer("", "").out);
+  CHECK(answer("7", "fixed-token = 3\n", " --no-bos").out == answer("", "").out);
   CHECK(answer("7", "fixed-token = 3\n").out == answer("3", "").out);
   CHECK(answer("3", "").out.size() > 2);
   CHECK(answer("7", "").out != answer("3", "").out);

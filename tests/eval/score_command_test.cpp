@@ -171,8 +171,17 @@ TEST_CASE(
       CHECK(Json::parse(line)["logprob"].get<double>() == doctest::Approx(logprob).epsilon(1e-5));
     }
   };
+  checkpoint.attributes["prefix_token"] = "9";
+  save_checkpoint(model, checkpoint);
+  check(" --bos", 9, 9);
+  auto scored = [&](const std::string& flags) {
+    return run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl" + flags);
+  };
+  const std::string without = scored("");
+  CHECK(without != scored(" --bos"));
   checkpoint.attributes["begin_token"] = "7";
   save_checkpoint(model, checkpoint);
+  CHECK(scored(" --no-bos") == without);
   check("", 7, 7);
   check(" --prefix-token 99", 7, 99);
   checkpoint.attributes["config_toml"] = "fixed-token = 3\n";

@@ -167,7 +167,7 @@ TEST_CASE("bad models: what is no file is not waited for: exit 3") {
     REQUIRE(::mkfifo((folder / pipe).c_str(), 0600) == 0);
     check_refused_at_once(folder, folder / pipe, 3, {"is not a file"});
   }
-  for (const std::string inside : {"/config.json", "/model.safetensors", "/tokenizer.json"}) {
+  for (const std::string inside : {"/config.json", "/model.safetensors"}) {
     const std::string path = folder_of_llama(folder, "with" + inside.substr(1));
     fs::remove(path + inside);
     REQUIRE(::mkfifo((path + inside).c_str(), 0600) == 0);
@@ -201,14 +201,49 @@ TEST_CASE("bad models: a weight that is NaN or infinite: exit 4 of every command
   }
 }
 
-TEST_CASE("bad models: a tokenizer that is damaged: exit 4, as the model that it comes with") {
+TEST_CASE("bad models: a tokenizer that is damaged or not supported: a text is refused, ids are taken") {
   const TemporaryFolder folder;
   const std::string path = folder_of_llama(folder, "merges");
   const std::string start = "{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}, \"model\": ";
-  write_bytes(path + "/tokenizer.json",
+  write_bytes(folder / "tokens", "1 0 1\n");
+  write_bytes(folder / "lines", "{\"context\": \"a\", \"continuation\": \"b\"}\n");
+  auto check = [&](const std::string& clue) {
+    CAPTURE(clue);
+    for (const std::string& command : {std::string("generate MODEL --text a"), std::string("sink MODEL --text a"),
+                                       "score MODEL " + (folder / "lines")})
+      check_refused_by(folder, command, path, 2, {"its tokenizer cannot be used", clue});
+    for (const std::string& command :
+         {"sink " + path + " --input random --sequences 1 --context 8",
+          "sink " + path + " --tokens " + (folder / "tokens"), "attention " + path + " --tokens " + (folder / "tokens"),
+          "generate " + path + " --max-new-tokens 1 --tokens " + (folder / "tokens"),
+          "logits " + path + " --force --out " + (folder / "out.h5") + " --tokens " + (folder / "tokens")}) {
+      Subprocess program(folder, words_of("eval_baseline " + command));
+      CHECK_MESSAGE(program.wait() == 0, program.err());
+    }
+  };
+  const std::string tokenizer = path + "/tokenizer.json";
+  write_bytes(tokenizer,
               start + "{\"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2, \"ab\": 3}, \"merges\": [[\"a\", \"b\", \"c\"]]}}");
-  for (const std::string command : {"generate MODEL --text a", "sink MODEL --input random --sequences 1 --context 8"})
-    check_refused_by(folder, command, path, 4, {"tokenizer.json", "[\"a\",\"b\",\"c\"]; expected two parts"});
+  check("[\"a\",\"b\",\"c\"]; expected two parts");
+  write_bytes(tokenizer, start + "{\"type\": \"Unigram\", \"vocab\": [[\"a\", 0]]}}");
+  check("tokenizer.json");
+  write_bytes(tokenizer, "{");
+  check("tokenizer.json");
+  const std::string of_bytes = "{\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"b\": 1}, \"merges\": []}";
+  // That of Falcon.
+  write_bytes(tokenizer, "{\"pre_tokenizer\": {\"type\": \"Punctuation\", \"behavior\": \"Contiguous\"}, \"model\": " +
+                             of_bytes + "}");
+  check("the pre-tokenizer {\"behavior\":\"Contiguous\",\"type\":\"Punctuation\"} is not supported");
+  write_bytes(tokenizer, start + of_bytes + "}");
+  write_bytes(path + "/tokenizer_config.json", "{\"pad_token\": \"<pad>\"}");
+  check("the token `<pad>`");
+  fs::remove(path + "/tokenizer_config.json");
+  fs::remove(tokenizer);
+  fs::create_directory(tokenizer);
+  check("is not a file");
+  fs::remove(tokenizer);
+  REQUIRE(::mkfifo(tokenizer.c_str(), 0600) == 0);  // which is not waited for
+  check("is not a file");
 }
 
 TEST_CASE("bad models: a template with several tokens, or one after the text: a text is refused, ids are taken") {

@@ -232,6 +232,9 @@ TEST_CASE(
   CHECK_FALSE(tokenizer_of(open).has_value());
   CHECK(text_refusal(open, std::nullopt) ==
         "its pre-tokenizer (`tokenizer.ggml.pre` is `falcon`) is not computed here");
+  CHECK(text_note(open).empty());
+  write_file_atomically(path, falcon);
+  CHECK(contains(text_note(open_model(path)), "does not name its pre-tokenizer (`tokenizer.ggml.pre`)"));
 }
 
 TEST_CASE("open models: texts end at the ids of config.json, generation_config.json or the metadata of a GGUF file") {
@@ -262,6 +265,11 @@ TEST_CASE("open models: texts end at the ids of config.json, generation_config.j
   bytes = with_gguf_key(with_gguf_key(bytes, "tokenizer.ggml.eos_token_id", 4u), "tokenizer.ggml.eot_token_id", 9u);
   write_file_atomically(gguf, with_gguf_key(bytes, "tokenizer.ggml.eom_token_id", 41u));
   CHECK(end_tokens(open_model(gguf)) == Ids{4, 9});
+  // And tokens by their names, here </s>.
+  std::string named = with_gguf_tokenizer(read_file("test", kModels + "llama.gguf"));
+  CHECK(end_tokens(open_model((write_file_atomically(gguf, named), gguf))) == Ids{2});
+  named = with_gguf_key(with_gguf_key(named, "tokenizer.ggml.eos_token_id", 7u), "tokenizer.ggml.fim_pad_token_id", 8u);
+  CHECK(end_tokens(open_model((write_file_atomically(gguf, named), gguf))) == Ids{7, 8, 2});
   CHECK(end_tokens(open_model(kModels + "llama2c.bin")).empty());
 }
 

@@ -55,6 +55,10 @@ bool DocumentReader::next_line(std::string_view& line) {
   at_ += line.size();
   bytes_ += line.size();
   ++lines_;
+  if (lines_ == 1) {
+    mark_ = line.size() - without_byte_order_mark(line).size();
+    line.remove_prefix(mark_);
+  }
   blank_ = blank_ && line.find_first_not_of(" \t\r\n") == std::string_view::npos;
   return true;
 }
@@ -83,7 +87,7 @@ bool DocumentReader::next_of_text(std::string& document) {
     if (!ended) document += line;
     check_length(rules_.max_bytes + 2);  // the last line end does not count
   }
-  check_text(document, begin);
+  check_text(document, begin == 0 ? mark_ : begin);
   while (document.ends_with('\n') || document.ends_with('\r')) document.pop_back();
   check_length(rules_.max_bytes);
   return ended || !document.empty();

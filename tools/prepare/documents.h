@@ -22,7 +22,8 @@ class DocumentReader {
  public:
   DocumentReader(const std::string& path, bool jsonl, const DocumentRules& rules);
 
-  // Reads the next document, which may be empty; text loses its trailing line ends. Returns false at the end. Throws
+  // Reads the next document, which may be empty; text loses its trailing line ends, and a file
+  // its byte order mark. Returns false at the end. Throws
   // Error (Exit::bad_input) with the line or the byte if the file is damaged, binary or not UTF-8, a line of JSONL is
   // not an object with that field, or a document is too long.
   bool next(std::string& document);
@@ -51,6 +52,7 @@ class DocumentReader {
   std::string buffer_;  // part of the file
   std::size_t at_ = 0;  // start of the next line in buffer_
   std::uint64_t bytes_ = 0, lines_ = 0;
+  std::size_t mark_ = 0;  // bytes of a byte order mark at the beginning of the file
   bool blank_ = true;
   Sha256 digest_;
 };

@@ -30,8 +30,18 @@ bool touches_word(std::string_view text, std::size_t begin, std::size_t end) {
 
 }  // namespace
 
+std::vector<std::string_view> end_tokens_among(const std::function<bool(std::string_view)>& has) {
+  const bool ends_parts =
+      (has("<|return|>") && has("<|call|>")) || (has("<|flush|>") && (has("<|call|>") || has("<|calls|>")));
+  std::vector<std::string_view> names;
+  for (const std::string_view name : kEndTokenNames)
+    if (has(name) && !(ends_parts && name == "<|end|>")) names.push_back(name);
+  return names;
+}
+
 std::string_view without_leading_space(std::string_view text) {
-  while (!text.empty() && has_class(text, 0, kSpace)) text.remove_prefix(static_cast<std::size_t>(utf8_length(text, 0)));
+  while (!text.empty() && has_class(text, 0, kSpace))
+    text.remove_prefix(static_cast<std::size_t>(utf8_length(text, 0)));
   return text;
 }
 

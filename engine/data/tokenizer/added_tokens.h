@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,22 @@ inline constexpr std::size_t kLongestAdded = 1024;  // bytes of an added token; 
 // The ids that the `tokenizers` package gives to the added tokens of `model`, whatever its file says: that of the token
 // in the vocabulary or of an equal one before it, or else the next free one.
 std::vector<std::int32_t> ids_of_package(const BpeModel& model);
+
+// The names of tokens that end a text or a turn, as in llama.cpp.
+inline constexpr std::string_view kEndTokenNames[] = {kEndOfText,   "<|end_of_text|>",
+                                                      "</s>",       "<eos>",
+                                                      "<|im_end|>", "<|eot_id|>",
+                                                      "<|eom_id|>", "<end_of_turn>",
+                                                      "<|end|>",    "<|return|>",
+                                                      "<|call|>",   "<|calls|>",
+                                                      "<|flush|>",  "<end_of_utterance>",
+                                                      "<EOT>",      "_<EOT>",
+                                                      "[EOT]",      "[EOS]",
+                                                      "<turn|>",    "<|tool_response>",
+                                                      "[e~[",       "<\uff5cend\u2581of\u2581sentence\uff5c>"};
+// Those that a vocabulary has. <|end|> ends a turn of Phi-3 and only a part of one where there are <|return|> and
+// <|call|> (gpt-oss), or <|flush|> and one of <|call|> and <|calls|>.
+std::vector<std::string_view> end_tokens_among(const std::function<bool(std::string_view)>& has);
 
 // What is left of a text whose beginning a token takes.
 std::string_view without_leading_space(std::string_view text);

@@ -1,5 +1,7 @@
 #include "engine/data/tokenizer/gguf_vocabulary.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -32,29 +34,82 @@ struct PreTokenizer {
   bool adds_bos = false;
 };
 
+// The names of llama.cpp (src/llama-vocab.cpp) whose cuts are computed here, with their begin token and whole pieces as
+// there. NFC is that of the tokenizer.json which a name stands for, where that is known to have it.
 const std::unordered_map<std::string, PreTokenizer>& pre_tokenizers() {
   static const std::unordered_map<std::string, PreTokenizer> known = [] {
     std::unordered_map<std::string, PreTokenizer> named;
-    named["default"] = {{Cut::sign_runs, Cut::words, Cut::number_runs, Cut::ascii_threes}};
-    for (const char* same : {"gpt-2", "phi-2"}) named[same] = {{Cut::words}};
-    for (const char* same : {"olmo", "mpt"}) named[same] = {{Cut::words}, true};
-    for (const char* same : {"smollm", "starcoder"}) named[same] = {{Cut::each_digit, Cut::words}};
-    for (const char* same : {"llama-bpe", "llama3", "llama-v3"}) named[same] = {{Cut::llama3_words}, false, true, true};
-    named["qwen2"] = {{Cut::qwen2_words}, true};
-    named["gpt-4o"] = {{Cut::o200k_words}};
-    named["tekken"] = {{Cut::tekken_words}, false, true, true};
+    auto name = [&](std::initializer_list<const char*> names, const PreTokenizer& same) {
+      for (const char* one : names) named[one] = same;
+    };
+    name({"default"}, {{Cut::sign_runs, Cut::words, Cut::number_runs, Cut::ascii_threes}});
+    name({"gpt-2", "phi-2", "jais", "trillion", "granite-docling", "gigachat", "a.x-4.0", "mellum", "exaone4",
+          "jina-es", "jina-de", "jina-v2-es", "jina-v2-de"},
+         {{Cut::words}});
+    name({"olmo", "mpt", "modern-bert"}, {{Cut::words}, true});
+    name({"smollm", "starcoder", "refact", "codeshell", "exaone", "minerva-7b", "mellum2"},
+         {{Cut::each_digit, Cut::words}});
+    name({"command-r"}, {{Cut::each_digit, Cut::words}, true});
+    name({"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"},
+         {{Cut::llama3_words}, false, true, true});
+    name({"smaug-bpe", "dbrx", "glm4", "chatglm-bpe"}, {{Cut::llama3_words}});
+    name({"qwen2", "deepseek-r1-qwen", "megrez", "kormo", "f2llmv2", "stablelm2", "hunyuan"},
+         {{Cut::qwen2_words}, true});
+    name({"grok-2", "solar-open"}, {{Cut::qwen2_words}});
+    name({"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"}, {{Cut::o200k_words}});
+    name({"tekken"}, {{Cut::tekken_words}, false, true, true});
     return named;
   }();
   return known;
 }
 
 PreTokenizer pre_tokenizer_named(const std::string& name, const std::string& path) {
-  auto found = pre_tokenizers().find(name);
+  auto found = pre_tokenizers().find(name.empty() ? "default" : name);
   if (found == pre_tokenizers().end())
     refuse_gguf(path, "tokenizer.ggml.pre is " + shown(name) +
-                          "; expected default, gpt-2, phi-2, olmo, mpt, smollm, starcoder, llama-bpe, qwen2, gpt-4o or "
-                          "tekken");
+                          "; expected a name of llama.cpp that cuts like default, gpt-2, smollm, llama-bpe, qwen2, "
+                          "gpt-4o or tekken");
   return found->second;
+}
+
+// Tokens that llama.cpp finds in every text, whatever type a file gives them. They also end a text: fill-in tokens for
+// padding, repositories and files; and they do not: those before, between and after a gap, and the marks of gpt-oss.
+constexpr std::string_view kEndingFillIn[] = {"<|fim_pad|>", "<fim-pad>",    "<fim_pad>",     "<PAD>",
+                                              "[PAD]",       "<|fim_repo|>", "<|repo_name|>", "<fim-repo>",
+                                              "<REPO>",      "<reponame>",   "<|file_sep|>"};
+constexpr std::string_view kFillIn[] = {
+    "<|fim_prefix|>", "<fim-prefix>", "<fim_prefix>",    "<\uff5cfim\u2581begin\uff5c>",
+    "<PRE>",          "\u2581<PRE>",  "<|code_prefix|>", "<|prefix|>",
+    "<|fim_suffix|>", "<fim-suffix>", "<fim_suffix>",    "<\uff5cfim\u2581hole\uff5c>",
+    "<SUF>",          "\u2581<SUF>",  "<|code_suffix|>", "<|suffix|>",
+    "<|fim_middle|>", "<fim-middle>", "<fim_middle>",    "<\uff5cfim\u2581end\uff5c>",
+    "<MID>",          "\u2581<MID>",  "<|code_middle|>", "<|middle|>"};
+constexpr std::string_view kMarks[] = {"<|channel|>", "<|message|>", "<|start|>", "<|constrain|>"};
+
+bool is_one_of(std::span<const std::string_view> names, std::string_view token) {
+  return std::ranges::find(names, token) != names.end();
+}
+
+bool ends_in_gguf(std::string_view token) {
+  return is_one_of(kEndTokenNames, token) || is_one_of(kEndingFillIn, token);
+}
+
+// The types of the tokens. Where the file has none, tokens in the byte alphabet are normal, as in llama.cpp; others can
+// only be added ones. Those above are special.
+std::vector<std::int32_t> types_of(const GgufVocabulary& given) {
+  std::vector<std::int32_t> types = given.token_types;
+  if (types.empty() && given.model == "gpt2")
+    for (const std::string& token : given.tokens)
+      types.push_back(static_cast<int>(decode_bytes(token) ? TokenKind::normal : TokenKind::user_defined));
+  for (std::size_t id = 0; id < std::min(types.size(), given.tokens.size()); ++id) {
+    const auto kind = static_cast<TokenKind>(types[id]);
+    if (kind == TokenKind::control || kind == TokenKind::unknown || kind == TokenKind::user_defined) continue;
+    if (ends_in_gguf(given.tokens[id]) || is_one_of(kFillIn, given.tokens[id]))
+      types[id] = static_cast<int>(TokenKind::control);
+    else if (is_one_of(kMarks, given.tokens[id]))
+      types[id] = static_cast<int>(TokenKind::user_defined);
+  }
+  return types;
 }
 
 // The token before or after every text, if any.
@@ -110,7 +165,7 @@ GgufIds read_gguf_tokens(const GgufVocabulary& given, BpeModel& model, const std
   for (std::size_t at = 0; at < given.tokens.size(); ++at) {
     auto id = static_cast<std::int32_t>(at);
     const std::string& token = given.tokens[at];
-    auto kind = static_cast<TokenKind>(given.token_types.empty() ? 1 : given.token_types[at]);
+    auto kind = static_cast<TokenKind>(given.token_types[at]);
     bool special = kind == TokenKind::control || kind == TokenKind::unknown;
     std::string name = "token " + std::to_string(at);
     if (utf8_valid_prefix(token) != token.size()) refuse_gguf(path, name + " is not UTF-8");
@@ -135,7 +190,7 @@ GgufIds read_gguf_tokens(const GgufVocabulary& given, BpeModel& model, const std
 }
 
 BpeModel byte_level_gguf(const GgufVocabulary& given, const std::string& path) {
-  if (!given.token_types.empty() && given.token_types.size() != given.tokens.size())
+  if (given.token_types.size() != given.tokens.size())
     refuse_gguf(path, "has " + std::to_string(given.token_types.size()) + " types of " +
                           std::to_string(given.tokens.size()) + " tokens");
   PreTokenizer pre = pre_tokenizer_named(given.pre, path);
@@ -166,9 +221,22 @@ BpeModel byte_level_gguf(const GgufVocabulary& given, const std::string& path) {
 
 }  // namespace
 
-bool knows_pre_tokenizer(const std::string& pre) { return pre_tokenizers().contains(pre); }
+bool knows_pre_tokenizer(const std::string& pre) { return pre.empty() || pre_tokenizers().contains(pre); }
 
-BpeModel gguf_model(const GgufVocabulary& vocabulary, const std::string& path) {
+std::vector<std::int64_t> gguf_end_tokens(std::span<const std::string_view> tokens) {
+  std::unordered_map<std::string_view, std::int64_t> ids;
+  for (std::size_t id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id], static_cast<std::int64_t>(id));
+  auto has = [&](std::string_view name) { return ids.contains(name); };
+  std::vector<std::string_view> names = end_tokens_among(has);
+  std::ranges::copy_if(kEndingFillIn, std::back_inserter(names), has);
+  std::vector<std::int64_t> ends;
+  for (const std::string_view name : names) ends.push_back(ids.at(name));
+  return ends;
+}
+
+BpeModel gguf_model(const GgufVocabulary& given, const std::string& path) {
+  GgufVocabulary vocabulary = given;
+  vocabulary.token_types = types_of(given);
   if (vocabulary.remove_extra_whitespaces.value_or(false))
     refuse_gguf(path, "tokenizer.ggml.remove_extra_whitespaces is not supported");
   if (vocabulary.model != "gpt2" && vocabulary.model != "llama")

@@ -99,6 +99,17 @@ TEST_CASE("documents: text is cut at the marks, JSONL at its lines") {
               "{\"text\": \" a\\n\\u00e9\\u0000\", \"x\": [1]}\n\n {\"text\": \"\"}\r\n{\"x\": 1, \"text\": \"b\"}");
   CHECK(documents_in(folder / "d", true) == Texts{std::string(" a\n\xc3\xa9\0", 6), "", "b"});
 
+  // A byte order mark is no text; its bytes count.
+  const std::string mark = "\xEF\xBB\xBF";
+  write_bytes(folder / "marked", mark + "x" + mark + "\n<|endoftext|>\n" + mark + "y");
+  CHECK(documents_in(folder / "marked") == Texts{"x" + mark, mark + "y"});
+  write_bytes(folder / "marked", mark + "<|endoftext|>\nx\xff");
+  CHECK(contains(error_of([&] { documents_in(folder / "marked"); }), "is not UTF-8 at byte 18"));
+  write_bytes(folder / "marked", mark + "\xff");
+  CHECK(contains(error_of([&] { documents_in(folder / "marked"); }), "is not UTF-8 at byte 3"));
+  write_bytes(folder / "marked", mark + "{\"text\": \"x\"}\n");
+  CHECK(documents_in(folder / "marked", true) == Texts{"x"});
+
   // Lines and documents that are longer than one read.
   std::string longer(700000, 'y'),
       text = longer + "\n<|endoftext|>\n" + longer + "\n" + longer + "\n<|endoftext|>\nz\n";

@@ -306,9 +306,11 @@ TEST_CASE("tokens of characters: a hostile vocabulary with scores is refused") {
   CHECK(contains(patched(0, 3), "where the longest has 3"));
 }
 
-TEST_CASE("tokens of bytes: the values of a GGUF file are the tokenizer.json they were made of") {
+namespace {
+
+// The values of a GGUF file with tokens of bytes, those of tokenizer.json.
+GgufVocabulary gguf_of_bytes() {
   const Json file = Json::parse(read_bytes(kFolder + "tokenizer.json"));
-  const Json forms = Json::parse(read_bytes(kFolder + "forms.json"));
   GgufVocabulary values;
   values.model = "gpt2";
   values.tokens.resize(file.at("model").at("vocab").size());
@@ -327,6 +329,14 @@ TEST_CASE("tokens of bytes: the values of a GGUF file are the tokenizer.json the
     values.merges.push_back(merge.is_string() ? merge.get<std::string>()
                                               : merge[0].get<std::string>() + " " + merge[1].get<std::string>());
   values.bos_token_id = 1;
+  return values;
+}
+
+}  // namespace
+
+TEST_CASE("tokens of bytes: the values of a GGUF file are the tokenizer.json they were made of") {
+  const Json forms = Json::parse(read_bytes(kFolder + "forms.json"));
+  GgufVocabulary values = gguf_of_bytes();
   const auto texts = forms.at("texts").get<std::vector<std::string>>();
   const std::pair<const char*, const char*> names[] = {
       {"gpt-2", "gpt2"}, {"qwen2", "qwen2"}, {"gpt-4o", "gptoss"}, {"default", "llama.cpp's default"}};
@@ -356,7 +366,7 @@ TEST_CASE("tokens of bytes: the values of a GGUF file are the tokenizer.json the
     return error_of([&] { gguf_model(changed, "a.gguf"); });
   };
   CHECK(contains(refusal([](auto& v) { v.pre = "deepseek-llm"; }), "tokenizer.ggml.pre is 'deepseek-llm'"));
-  CHECK(contains(refusal([](auto& v) { v.pre.clear(); }), "tokenizer.ggml.pre is ''"));
+  CHECK(contains(refusal([](auto& v) { v.pre = "falcon"; }), "expected a name of llama.cpp that cuts like default"));
   CHECK(contains(refusal([](auto& v) { v.merges.push_back("ab"); }), "expected two parts"));
   const std::string three = refusal([](auto& v) {
     v.tokens.insert(v.tokens.end(), {"b c", "ab c"});
@@ -369,4 +379,87 @@ TEST_CASE("tokens of bytes: the values of a GGUF file are the tokenizer.json the
   CHECK(contains(refusal([](auto& v) { v.tokens[5] = v.tokens[6]; }), "there twice"));
   CHECK(contains(refusal([](auto& v) { v.tokens[5] = "\xc3"; }), "token 5 is not UTF-8"));
   CHECK(contains(refusal([](auto& v) { v.token_types.pop_back(); }), "types of"));
+}
+
+// By src/llama-vocab.cpp of llama.cpp: a begin token and whole pieces are of these names alone.
+TEST_CASE(
+    "tokens of bytes: names of pre-tokenizers that llama.cpp cuts alike, with their begin token and whole pieces") {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> alike = {
+      {"default", {""}},
+      {"gpt-2",
+       {"phi-2", "jais", "trillion", "granite-docling", "gigachat", "a.x-4.0", "mellum", "exaone4", "jina-es",
+        "jina-de", "jina-v2-es", "jina-v2-de"}},
+      {"olmo", {"mpt", "modern-bert"}},
+      {"smollm", {"starcoder", "refact", "codeshell", "exaone", "minerva-7b", "mellum2"}},
+      {"llama-bpe", {"llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2", "jina-v5-nano"}},
+      {"qwen2", {"deepseek-r1-qwen", "megrez", "kormo", "f2llmv2", "stablelm2", "hunyuan"}},
+      {"gpt-4o", {"llama4", "kanana2", "talkie", "minimax-m2"}}};
+  GgufVocabulary values = gguf_of_bytes();
+  auto model_of = [&](const std::string& pre) {
+    CHECK(knows_pre_tokenizer(pre));
+    values.pre = pre;
+    return gguf_model(values, "a.gguf");
+  };
+  for (const auto& [first, others] : alike) {
+    const BpeModel expected = model_of(first);
+    for (const std::string& pre : others) {
+      CAPTURE(pre);
+      const BpeModel model = model_of(pre);
+      CHECK(model.cuts == expected.cuts);
+      CHECK(model.nfc == expected.nfc);
+      CHECK(model.whole_pieces == expected.whole_pieces);
+      CHECK(model.before == expected.before);
+    }
+  }
+  for (const std::string pre : {"smaug-bpe", "dbrx", "glm4", "chatglm-bpe"}) {
+    CAPTURE(pre);
+    const BpeModel model = model_of(pre);
+    CHECK(model.cuts == std::vector<Cut>{Cut::llama3_words});
+    CHECK_FALSE(model.whole_pieces);
+    CHECK(model.before.empty());
+  }
+  CHECK(model_of("llama-bpe").whole_pieces);
+  CHECK(model_of("llama-bpe").before == Ids{1});
+  CHECK(model_of("command-r").cuts == model_of("smollm").cuts);
+  CHECK(model_of("command-r").nfc);
+  CHECK(model_of("grok-2").cuts == model_of("qwen2").cuts);
+  for (const char* other : {"falcon", "deepseek-llm", "qwen35", "seed-coder", "superbpe", "viking"})
+    CHECK_FALSE(knows_pre_tokenizer(other));
+}
+
+TEST_CASE("tokens of a GGUF file: tokens that end a text or turn and fill-in tokens are found whatever their type") {
+  GgufVocabulary values = gguf_of_bytes();
+  values.pre = "gpt-2";
+  const auto first = static_cast<std::int32_t>(values.tokens.size());
+  const std::vector<std::string> added = {"<|im_end|>", "<|fim_prefix|>", "<|message|>", "<|repo_name|>",
+                                          "<|im_start|>"};
+  values.tokens.insert(values.tokens.end(), added.begin(), added.end());
+  const std::vector<std::int32_t> sound_types = values.token_types;
+  values.token_types.resize(values.tokens.size(), 3);
+  auto ids = [&](const std::string& text) { return Tokenizer(gguf_model(values, "a.gguf")).encode(text); };
+  const Ids a = ids("a"), b = ids("b");
+  for (const int type : {1, 5, 3, 4, 0}) {  // 0: the file has no types
+    CAPTURE(type);
+    values.token_types = sound_types;
+    values.token_types.resize(values.tokens.size(), type);
+    if (type == 0) values.token_types.clear();
+    for (std::int32_t n = 0; n < 4; ++n)
+      CHECK(ids("a" + added[static_cast<std::size_t>(n)] + "b") == Ids{a[0], first + n, b[0]});
+    CHECK((ids("a<|im_start|>b") == Ids{a[0], first + 4, b[0]}) ==
+          (type == 3 || type == 4));  // llama.cpp has no such name
+  }
+  GgufVocabulary scored = gguf_of(golden().at("scored").at("llama"));
+  const auto end = std::ranges::find(scored.tokens, "</s>") - scored.tokens.begin();
+  const Ids sound = Tokenizer(gguf_model(scored, "a.gguf")).encode("a</s>b");
+  CHECK(std::ranges::find(sound, end) != sound.end());
+  scored.token_types[static_cast<std::size_t>(end)] = 1;
+  CHECK(Tokenizer(gguf_model(scored, "a.gguf")).encode("a</s>b") == sound);
+
+  using Names = std::vector<std::string_view>;
+  using Ends = std::vector<std::int64_t>;
+  CHECK(gguf_end_tokens(Names{"a", "<|im_start|>", "<|fim_prefix|>"}).empty());
+  CHECK(gguf_end_tokens(Names{"<|im_end|>", "b", "<|endoftext|>", "<|file_sep|>"}) == Ends{2, 0, 3});
+  CHECK(gguf_end_tokens(Names{"<|end|>", "<|endoftext|>"}) == Ends{1, 0});           // of Phi-3
+  CHECK(gguf_end_tokens(Names{"<|end|>", "<|call|>", "<|return|>"}) == Ends{2, 1});  // of gpt-oss
+  CHECK(gguf_end_tokens(Names{"<|end|>", "<|calls|>", "<|flush|>"}) == Ends{1, 2});  // of Solar
 }
