@@ -4,14 +4,33 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
+#include <set>
 
+#include "engine/check.h"
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
 
 namespace sink {
 
+namespace {
+
+// Whether the folder of a run keeps its own measurements in a file of this name.
+bool is_of_run(const std::filesystem::path& path) {
+  static const std::set<std::string> names{"evaluation.json", "evaluation-before.json", "interventions.json"};
+  return names.contains(path.filename()) && std::filesystem::exists(path.parent_path() / "config.toml");
+}
+
+}  // namespace
+
 void JsonOutput::require_free(const OutputKind& kind) const {
-  if (!out.empty()) require_output(out, kind, force);
+  if (out.empty()) return;
+  if (!force && is_of_run(out))
+    throw Error(out +
+                    " is what `report` and `sweep` read as the run's own measurement; choose another name, or "
+                    "--force replaces it",
+                Exit::usage);
+  require_output(out, kind, force);
 }
 
 void JsonOutput::write(const std::string& table, const std::string& json_text) const {

@@ -19,7 +19,8 @@ struct JsonOutput {
   bool json = false;   // --json
   bool force = false;  // --force
 
-  // Called before the computation. Throws Error (Exit::usage) if --out would replace a file of another kind.
+  // Called before the computation. Throws Error (Exit::usage) if --out would replace a file of another kind, or be a
+  // run's own measurement.
   void require_free(const OutputKind& kind) const;
   void write(const std::string& table, const std::string& json_text) const;
 };

@@ -30,10 +30,49 @@ std::vector<std::string> gguf_files(const std::string& folder) {
   return files;
 }
 
+// Whether a folder has a file whose name has this end.
+bool has_file(const std::string& folder, const std::string& end) {
+  std::error_code error;
+  for (fs::directory_iterator file(folder, error), last; !error && file != last; file.increment(error))
+    if (file->path().filename().string().ends_with(end)) return true;
+  return false;
+}
+
+// Of a folder models--ORG--NAME: the snapshot that refs/main names, or without it the only one. Empty: none.
+fs::path snapshot_in(const fs::path& folder) {
+  std::error_code error;
+  const fs::path main = folder / "refs/main", snapshots = folder / "snapshots";
+  std::string commit;
+  if (fs::is_regular_file(main, error)) std::ifstream(main) >> commit;
+  if (!commit.empty() && commit.find('/') == std::string::npos && is_there(snapshots / commit))
+    return snapshots / commit;
+  if (is_there(main)) return {};
+  std::vector<fs::path> found;
+  for (fs::directory_iterator entry(snapshots, error), end; !error && entry != end; entry.increment(error))
+    found.push_back(entry->path());
+  std::sort(found.begin(), found.end());
+  if (found.size() > 1)
+    throw Error(printable(folder.string()) + " has " + counted(std::ssize(found), "snapshot") +
+                    " and no refs/main: expected one of them, such as " + printable(found[0].string()),
+                Exit::usage);
+  return found.empty() ? fs::path() : found[0];
+}
+
 std::string in_folder(const std::string& folder) {
-  if (is_there(fs::path(folder) / "config.json")) return folder;
+  if (is_there(fs::path(folder) / "config.json") &&
+      (has_file(folder, ".safetensors") || has_file(folder, ".safetensors.index.json") || has_file(folder, ".bin") ||
+       !has_file(folder, ".gguf")))
+    return folder;
   if (const fs::path checkpoint = fs::path(folder) / "checkpoint.h5"; is_there(checkpoint)) return checkpoint.string();
-  const std::vector<std::string> files = gguf_files(folder);
+  if (const fs::path snapshots = fs::path(folder) / "snapshots"; is_there(snapshots))
+    if (const fs::path snapshot = snapshot_in(folder); !snapshot.empty()) return in_folder(snapshot.string());
+  std::vector<std::string> files = gguf_files(folder);
+  // Of a model in several files the first, which leads to the others.
+  std::erase_if(files, [](const std::string& file) {
+    static const std::regex later("-[0-9]{5}-of-[0-9]{5}[.]gguf");
+    const std::string end = file.substr(file.size() - std::min<std::size_t>(file.size(), 20));
+    return std::regex_match(end, later) && !end.starts_with("-00001-");
+  });
   if (files.size() > 1)
     throw Error(printable(folder) + " has " + counted(static_cast<std::int64_t>(files.size()), "GGUF file") +
                     ": expected one of them, such as " + printable(files[0]),
@@ -43,7 +82,8 @@ std::string in_folder(const std::string& folder) {
 
 fs::path hub_cache() {
   auto variable = [](const char* name) { return std::string(std::getenv(name) ? std::getenv(name) : ""); };
-  if (const std::string cache = variable("HF_HUB_CACHE"); !cache.empty()) return cache;
+  for (const char* name : {"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"})
+    if (const std::string cache = variable(name); !cache.empty()) return cache;
   if (const std::string home = variable("HF_HOME"); !home.empty()) return fs::path(home) / "hub";
   if (const std::string cache = variable("XDG_CACHE_HOME"); !cache.empty()) return fs::path(cache) / "huggingface/hub";
   return fs::path(variable("HOME")) / ".cache/huggingface/hub";
@@ -60,19 +100,46 @@ bool is_hub_name(const std::string& given) {
   return std::regex_match(given, form);
 }
 
-// models--ORG--NAME/refs/main names the snapshot.
 std::string in_hub_cache(const std::string& name) {
   std::string folder_name = "models--" + name;
   folder_name.replace(folder_name.find('/'), 1, "--");
-  const fs::path folder = hub_cache() / folder_name;
-  std::string commit;
-  std::ifstream(folder / "refs/main") >> commit;
-  const fs::path snapshot = folder / "snapshots" / commit;
-  if (commit.empty() || commit.find('/') != std::string::npos || !is_there(snapshot))
+  const fs::path snapshot = snapshot_in(hub_cache() / folder_name);
+  if (snapshot.empty())
     throw Error("there is no file or folder " + name + ". If it is a model of the Hugging Face hub, run `hf download " +
                     name + "` first: its cache, " + printable(hub_cache().string()) + ", does not have it",
                 Exit::bad_input);
   return in_folder(snapshot.string());
+}
+
+// Names of models in other programs, and files that are no model.
+void refuse_other_kinds(const std::string& given) {
+  std::error_code ignored;
+  auto refuse = [&](const std::string& why) { throw Error(printable(given) + " " + why, Exit::bad_input); };
+  if (!is_there(given)) {
+    if (given.find("://") != std::string::npos)
+      refuse("is an address, and nothing is downloaded: run `hf download ORG/NAME` and give ORG/NAME, or give a file");
+    static const std::regex ollama("[A-Za-z0-9._-]{1,100}:[A-Za-z0-9._-]{1,100}"), plain("[A-Za-z0-9_-]{1,100}");
+    if (given.size() > kLongestHubName) return;
+    if (std::regex_match(given, ollama))
+      refuse("is no file: if it is a model of Ollama, give its GGUF file, which `ollama show --modelfile " + given +
+             "` names after FROM");
+    if (std::regex_match(given, plain))
+      refuse("is no file or folder: expected the folder of a run (runs/" + given +
+             "), a file, or a model of the hub with its organisation (ORG/" + given + ")");
+    return;
+  }
+  if (!fs::is_regular_file(given, ignored)) return;
+  if (given.ends_with(".safetensors"))
+    refuse("holds only weights: expected the folder that holds them and config.json");
+  if (given.ends_with(".json")) refuse("is JSON and holds no weights: expected the folder of the model");
+  for (const char* end : {".pt", ".pth", ".ckpt"})
+    if (given.ends_with(end))
+      refuse(
+          "is a pickle of PyTorch, which can run programs and is not read: expected a folder with config.json and "
+          "safetensors, which save_pretrained(FOLDER) writes");
+  static const std::regex piece(".*[.]gguf[.]part[0-9]{1,5}of[0-9]{1,5}");
+  if (given.size() <= kLongestHubName && std::regex_match(given, piece))
+    refuse("is a piece of a GGUF file: join all of them in order, `cat MODEL.gguf.part* > MODEL.gguf`");
 }
 
 }  // namespace
@@ -80,6 +147,7 @@ std::string in_hub_cache(const std::string& name) {
 std::string model_path(const std::string& given) {
   std::error_code ignored;
   if (fs::is_directory(given, ignored)) return in_folder(given);
+  refuse_other_kinds(given);
   return !is_there(given) && is_hub_name(given) ? in_hub_cache(given) : given;
 }
 

@@ -75,6 +75,10 @@ void require_notes(const Checkpoint& checkpoint, const Sizes& sizes) {
 void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint, const Tensor& masters) {
   SINK_CHECK(model.sizes().long_rope.short_E.empty(), "checkpoint",
              "a checkpoint has no place for the factors of LongRoPE: use the file of the model itself", Exit::usage);
+  SINK_CHECK(model.sizes().global_layers.empty() && model.sizes().rotary_layers.empty(), "checkpoint",
+             "a checkpoint has no place for a list of layers with a window or without rotary positions: use the file "
+             "of the model itself",
+             Exit::usage);
   checkpoint.attributes["ablation"] = ablation.name;
   checkpoint.attributes["policies"] = ablation.policies;
   for (const Setting<Sizes>& size : size_settings())

@@ -59,6 +59,7 @@ Sizes resolve_defaults(Sizes sizes) {
   sizes.chosen_experts = sizes.top_k();
   if (sizes.global_every == 1) sizes.window = 0;
   if (sizes.window == 0 || sizes.global_every > sizes.layers) sizes.global_every = 0;
+  if (sizes.window == 0) sizes.global_layers.clear();
   if (sizes.window == 0) sizes.rotary_local_base = 0;
   if (sizes.no_rope_every > sizes.layers) sizes.no_rope_every = 0;
   // A local base is never scaled, so it is only equal to a base that is not scaled either.

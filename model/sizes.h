@@ -42,7 +42,11 @@ struct Sizes {
   std::int64_t experts = 0;         // E experts of a mixture, each of width F; 0: 8
   std::int64_t chosen_experts = 0;  // top k for every token; 0: 2
 
-  LongRope long_rope = {};  // from files of other programs: no setting, and no part of a checkpoint
+  // From files of other programs: no settings, and no part of a checkpoint. The lists have a value for each block,
+  // where the blocks without a window, or those that rotate, are no "every n-th"; empty: global_every and no_rope_every
+  // hold.
+  LongRope long_rope = {};
+  std::vector<bool> global_layers = {}, rotary_layers = {};
 
   std::int64_t width_of_head() const { return head_width > 0 ? head_width : width / heads; }  // D
   std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
@@ -54,10 +58,15 @@ struct Sizes {
   std::int64_t top_k() const { return chosen_experts > 0 ? chosen_experts : 2; }
   std::int64_t first_context() const { return rotary_context > 0 ? rotary_context : context; }
   // Whether queries and keys of block `layer`, from 0, rotate.
-  bool rotates(std::int64_t layer) const { return no_rope_every == 0 || (layer + 1) % no_rope_every != 0; }
+  bool rotates(std::int64_t layer) const {
+    if (!rotary_layers.empty()) return rotary_layers[static_cast<std::size_t>(layer)];
+    return no_rope_every == 0 || (layer + 1) % no_rope_every != 0;
+  }
   // Whether block `layer`, from 0, sees all keys before it.
   bool is_global(std::int64_t layer) const {
-    return window == 0 || (global_every > 0 && (layer + 1) % global_every == 0);
+    if (window == 0) return true;
+    if (!global_layers.empty()) return global_layers[static_cast<std::size_t>(layer)];
+    return global_every > 0 && (layer + 1) % global_every == 0;
   }
 };
 

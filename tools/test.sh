@@ -2,7 +2,7 @@
 # Builds Sinklab and runs its tests.
 #   bash tools/test.sh                 the release build and its tests, without CUDA
 #   bash tools/test.sh --all           these tests with the CUDA kernels on the emulated device, gdb on a debug build,
-#                                      AddressSanitizer and UBSan, ThreadSanitizer, the fuzz targets (10 s each), the
+#                                      AddressSanitizer and UBSan, ThreadSanitizer, the fuzz targets (5 s each), the
 #                                      Python module (by $SINKLAB_PYTHON, or by a virtual environment in build/ with what
 #                                      tests/python/requirements.txt lists) and, if nvcc is there, a program for a GPU
 #   bash tools/test.sh --op rms_norm   one operation of engine/ops, release: builds and runs its tests and the gradients'

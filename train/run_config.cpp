@@ -35,7 +35,7 @@ const std::set<std::string> kCommonFlags{"layers", "heads",  "d-model", "context
 std::string footer(const std::string& program) {
   return "Examples:\n  " + program + " --data data/english --run runs/first --steps 1500 --seed 1\n  " + program +
          " --config runs/first/config.toml --run runs/first \\\n    --resume auto\n"
-         "  gdb -x tools/gdb/sinklab.py --args " +
+         "  gdb -ix tools/gdb/sinklab.py --args " +
          program +
          " --tiny\n\n"
          "A setting is a flag (--learning-rate 0.004), an environment variable (SINKLAB_LEARNING_RATE) or a line of "
@@ -329,6 +329,10 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
   if (config.force && config.resume != "never") {
     refuse("--force restarts the run and --resume continues it; give only one of them");
   }
+  if (config.birth_checkpoints > 0 && config.eval_every == 0)
+    refuse(
+        "--birth-checkpoints " + std::to_string(config.birth_checkpoints) +
+        " keeps parameters of evaluations, and --eval-every 0 makes none before the last step: leave one of them out");
   if (config.zero > 1)
     refuse("--zero must be 0 or 1, got " + std::to_string(config.zero) +
            ": gradients and parameters are not sharded; --zero 1 trains to the same bits");

@@ -45,7 +45,7 @@ struct RunConfig : DataConfig, Sizes {
   std::int64_t nan_patience = 5;         // skipped steps in a row before the run stops
 
   // Measuring and saving.
-  std::int64_t eval_every = 100;
+  std::int64_t eval_every = 100;        // 0: only after the last step
   std::int64_t checkpoint_every = 500;  // also at the end and on SIGTERM / SIGINT
   std::int64_t birth_checkpoints = 0;   // N around the onset of the sink (train/birth_checkpoints.h); 0: none
   std::int64_t log_every = 10;          // plain progress lines, where there is no terminal

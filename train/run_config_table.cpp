@@ -92,7 +92,8 @@ Settings<RunConfig> make_table() {
               "gradients of micro-batches summed in their order, the same bits on any number of ranks; fast: by each "
               "rank first, in less memory and with fewer bytes between ranks"}),
       {"nan-patience", optimiser, &C::nan_patience, "NaN steps skipped in a row before the run stops", 1, kBillion},
-      {"eval-every", measuring, &C::eval_every, "steps between measurements of loss and sink", 1, kBillion},
+      {"eval-every", measuring, &C::eval_every, "steps between measurements of loss and sink; 0: only after the last",
+       0, kBillion},
       of_data("eval-sequences"),
       of_data("prefix-validation"),
       {"checkpoint-every", measuring, &C::checkpoint_every, "steps; also at the end and on SIGTERM, SIGINT, SIGUSR1", 1,

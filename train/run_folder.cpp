@@ -62,8 +62,9 @@ void finish_replacing(RunFolder& folder) {
   } else if (fs::exists(folder.checkpoint())) {
     folder.drop_older_run();
   } else {
-    folder.notes.push_back("the older run that --force replaces is kept in " + folder.replaced() +
-                           " until the new one has its first checkpoint; to have it back instead, move its files to " +
+    folder.notes.push_back("an older run is kept in " + folder.replaced() +
+                           " until the one that replaces it has its first checkpoint; to have it back instead, move "
+                           "its files to " +
                            folder.path);
   }
 }

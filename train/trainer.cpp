@@ -117,11 +117,11 @@ std::string measured_before(TrainingRun& run, const std::string& name, const Run
   return evaluation_line(record);
 }
 
-// A closed stdout is no error: the run is done and saved.
+// A reader that left is no error: the run is done and saved.
 void print_folder(const RunFolder& folder) {
   std::string line = printable(folder.path) + "\n";
   int error = write_all(STDOUT_FILENO, line.data(), line.size());
-  if (error != 0 && error != EPIPE && error != EBADF) fail_io("write", "the output (stdout)", error);
+  if (error != 0 && error != EPIPE) fail_io("write", "the output (stdout)", error);
 }
 
 TrainingRun made_run(const RunConfig& config, const Ablation& ablation, Communicator& ranks) {

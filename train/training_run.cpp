@@ -68,7 +68,8 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
 }
 
 bool TrainingRun::evaluation_is_due() const {
-  return state_.step == 1 || state_.step == config_.steps || state_.step % config_.eval_every == 0;
+  if (state_.step == config_.steps || config_.eval_every == 0) return state_.step == config_.steps;
+  return state_.step == 1 || state_.step % config_.eval_every == 0;
 }
 
 void TrainingRun::report(const std::vector<TrainingObserver*>& observers) {

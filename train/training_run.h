@@ -63,10 +63,10 @@ class TrainingRun {
   TrainingRun& operator=(const TrainingRun&) = delete;
 
   enum class Ending { complete, diverged, stopped };
-  // Trains up to config.steps. Evaluates after the first step, every eval_every steps and after the last one. Calls
-  // on_checkpoint every checkpoint_every steps, at the end, and when a signal asks for it (train/interrupt.h). Returns
-  // early after a stop signal to any rank, or after nan_patience skipped steps in a row. A step or an evaluation that
-  // the signal interrupts is dropped; a resumed run repeats it from its beginning. (all)
+  // Trains up to config.steps. Evaluates after the first step, every eval_every steps (0: neither) and after the last
+  // one. Calls on_checkpoint every checkpoint_every steps, at the end, and when a signal asks for it
+  // (train/interrupt.h). Returns early after a stop signal to any rank, or after nan_patience skipped steps in a row. A
+  // step or an evaluation that the signal interrupts is dropped; a resumed run repeats it from its beginning. (all)
   Ending train(const std::vector<TrainingObserver*>& observers);
 
   // One step: forward and backward of all micro-batches, clipping and the update, which is skipped where the loss or a

@@ -45,8 +45,9 @@ void check_domains(const TokenFile& file) {
     throw Hdf5Failure("its domains have fewer tokens than the file");
 }
 
-TokenFile read(const std::string& path, int version) {
-  Hdf5Reader hdf5(path);
+TokenFile read(VerifiedFile verified) {
+  const int version = verified.version;
+  Hdf5Reader hdf5(std::move(verified.descriptor));
   std::map<std::string, std::string> texts;
   for (auto& [name, text] : hdf5.text_attributes()) texts[name] = text;
   TokenFile file;
@@ -161,9 +162,9 @@ std::vector<TextDomain> domains_from_text(const std::string& text) {
 }
 
 TokenFile read_token_file(const std::string& path) {
-  int version = verify_checksum(kTokenFormat, path);
+  VerifiedFile file = verify_checksum(kTokenFormat, path);
   try {
-    return read(path, version);
+    return read(std::move(file));
   } catch (const Hdf5Failure& failure) {
     throw Error(path + " is not a usable token file: " + failure.what() + "; " + kTokenFormat.remedy, Exit::bad_input);
   }

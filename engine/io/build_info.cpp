@@ -2,6 +2,7 @@
 
 #include <H5public.h>
 #include <openssl/crypto.h>
+#include <sys/utsname.h>
 
 #include <CLI/Version.hpp>
 #include <fstream>
@@ -36,7 +37,8 @@ std::string cpu_name() {
     const std::size_t colon = line.find(": ");
     if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
   }
-  return "";
+  utsname system{};  // on aarch64 the file has no model name
+  return ::uname(&system) == 0 ? system.machine : "";
 }
 
 }  // namespace sink

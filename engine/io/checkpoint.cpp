@@ -72,8 +72,8 @@ void fill(Hdf5Image& image, const Checkpoint& checkpoint) {
   }
 }
 
-Checkpoint read(const std::string& path) {
-  Hdf5Reader file(path);
+Checkpoint read(const std::string& path, FileDescriptor descriptor) {
+  Hdf5Reader file(std::move(descriptor));
   Checkpoint checkpoint;
   checkpoint.path = path;
   for (auto& [name, text] : file.text_attributes()) checkpoint.attributes[name] = std::move(text);
@@ -163,9 +163,9 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
-  verify_checksum(kCheckpointFormat, path);
+  VerifiedFile file = verify_checksum(kCheckpointFormat, path);
   try {
-    return read(path);
+    return read(path, std::move(file.descriptor));
   } catch (const Hdf5Failure& failure) {
     throw Error(path + " is not a usable checkpoint: " + failure.what(), Exit::corrupt_checkpoint);
   }

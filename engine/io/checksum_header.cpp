@@ -70,9 +70,9 @@ std::string make_checksum_header(const FileFormat& format, const std::string& sh
   return header_text(format, format.version, sha256, bytes);
 }
 
-int verify_checksum(const FileFormat& format, const std::string& path) {
+VerifiedFile verify_checksum(const FileFormat& format, const std::string& path) {
   std::size_t file_bytes = 0;
-  const FileDescriptor file = open_regular(format, path, file_bytes);
+  FileDescriptor file = open_regular(format, path, file_bytes);
   if (file_bytes == 0) refuse(format, path, "is empty");
   auto read = [&](std::size_t offset, auto& to) {
     int error = 0;
@@ -107,7 +107,7 @@ int verify_checksum(const FileFormat& format, const std::string& path) {
     digest.add(block.data(), got);
   if (header_text(format, static_cast<int>(version), digest.hex(), found_bytes) != header)
     refuse(format, path, "is damaged: its checksum does not match its contents (a flipped bit, or edited since)");
-  return static_cast<int>(version);
+  return {std::move(file), static_cast<int>(version)};
 }
 
 }  // namespace sink

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/check.h"
+#include "engine/io/file.h"
 
 namespace sink {
 
@@ -28,9 +29,14 @@ struct FileFormat {
 std::string make_checksum_header(const FileFormat& format, const void* data, std::size_t bytes);
 std::string make_checksum_header(const FileFormat& format, const std::string& sha256, std::size_t bytes);
 
-// Reads the whole file once, a block at a time, and returns its version. Throws Error (format.damaged) where the file
+struct VerifiedFile {
+  FileDescriptor descriptor;  // reads the bytes that were verified, even if the path is replaced meanwhile
+  int version = 0;
+};
+
+// Reads the whole file once, a block at a time. Throws Error (format.damaged) where the file
 // is empty, truncated, damaged, foreign or of an unknown version; Exit::bad_input where it is missing or may not be
 // read; Exit::io where the disk fails.
-int verify_checksum(const FileFormat& format, const std::string& path);
+VerifiedFile verify_checksum(const FileFormat& format, const std::string& path);
 
 }  // namespace sink

@@ -152,10 +152,10 @@ Hdf5Index decode_hdf5_index(std::string_view report, std::uint64_t file_bytes) {
   return index;
 }
 
-Hdf5Index read_hdf5_index(const std::string& path, std::uint64_t file_bytes) {
+Hdf5Index read_hdf5_index(std::string_view file) {
   ChildReport report = report_of_child([&] {
     try {
-      return encode_hdf5_index(walk_hdf5(path, file_bytes));
+      return encode_hdf5_index(walk_hdf5(file));
     } catch (const Hdf5Failure& failure) {
       Writer to;
       to.number(0);
@@ -164,7 +164,7 @@ Hdf5Index read_hdf5_index(const std::string& path, std::uint64_t file_bytes) {
     }
   });
   if (!report.failure.empty()) throw Hdf5Failure("the HDF5 library cannot read it: " + report.failure);
-  return decode_hdf5_index(report.bytes, file_bytes);
+  return decode_hdf5_index(report.bytes, file.size());
 }
 
 }  // namespace sink

@@ -45,14 +45,14 @@ struct Hdf5Index {
   std::vector<Hdf5Dataset> datasets;      // sorted by path
 };
 
-// Throws Hdf5Failure where the file is not an HDF5 file, nests groups deeper than 16 or has more than 65,536 links, and
-// where libhdf5 crashes or times out. Soft and external links and datasets without contiguous data in this file are
-// listed with their problem.
-Hdf5Index read_hdf5_index(const std::string& path, std::uint64_t file_bytes);
+// `file`: its bytes, memory-mapped. Throws Hdf5Failure where the file is not an HDF5 file, nests groups deeper than 16
+// or has more than 65,536 links, and where libhdf5 crashes or times out. Soft and external links and datasets without
+// contiguous data in this file are listed with their problem.
+Hdf5Index read_hdf5_index(std::string_view file);
 
 // The steps of read_hdf5_index. All throw Hdf5Failure.
-// In the child process: opens the file, then drops the right to open any other.
-Hdf5Index walk_hdf5(const std::string& path, std::uint64_t file_bytes);
+// In the child process: drops the right to open files first.
+Hdf5Index walk_hdf5(std::string_view file);
 // The child's report, and the parent's decoding of it. The report is untrusted.
 std::string encode_hdf5_index(const Hdf5Index& index);
 Hdf5Index decode_hdf5_index(std::string_view report, std::uint64_t file_bytes);

@@ -17,25 +17,19 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "values are copied without swapping bytes");
 
-// A descriptor of at least 3: the child process closes 0 to 2 and still needs it.
 FileDescriptor open_file(const std::string& path) {
-  const FileDescriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  FileDescriptor descriptor(opened < 0 ? -1 : ::fcntl(opened, F_DUPFD_CLOEXEC, 3));
+  FileDescriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (descriptor < 0 && is_shortage(errno)) fail_io("open", path, errno);
   if (descriptor < 0) throw Hdf5Failure(std::string("cannot open it: ") + std::strerror(errno));
   return descriptor;
 }
 
-// A path that names the open file even after `path` was renamed or replaced.
-std::string path_of(int descriptor, const std::string& path) {
-  std::string own = "/proc/self/fd/" + std::to_string(descriptor);
-  return ::access(own.c_str(), R_OK) == 0 ? own : path;
-}
-
-Hdf5Index index_of(int descriptor, const std::string& path) {
+Hdf5Index index_of(int descriptor) {
   struct stat about;
   if (::fstat(descriptor, &about) != 0) throw Hdf5Failure(std::string("cannot measure it: ") + std::strerror(errno));
-  return read_hdf5_index(path_of(descriptor, path), static_cast<std::uint64_t>(about.st_size));
+  if (!S_ISREG(about.st_mode)) throw Hdf5Failure("it is not a file");
+  const MappedBytes bytes(descriptor, 0, static_cast<std::size_t>(about.st_size));
+  return read_hdf5_index({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 // Decodes a whole number of any width; false where it does not fit 32 bits.
@@ -56,7 +50,9 @@ bool whole_number(const unsigned char* from, const Hdf5Dataset& type, std::int32
 
 }  // namespace
 
-Hdf5Reader::Hdf5Reader(const std::string& path) : descriptor_(open_file(path)), index_(index_of(descriptor_, path)) {}
+Hdf5Reader::Hdf5Reader(FileDescriptor descriptor) : descriptor_(std::move(descriptor)), index_(index_of(descriptor_)) {}
+
+Hdf5Reader::Hdf5Reader(const std::string& path) : Hdf5Reader(open_file(path)) {}
 
 void Hdf5Reader::read(std::uint64_t offset, void* data, std::size_t bytes) const {
   int error = 0;

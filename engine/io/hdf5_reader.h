@@ -17,6 +17,8 @@ namespace sink {
 class Hdf5Reader {
  public:
   explicit Hdf5Reader(const std::string& path);
+  // An open file, which may have been renamed or replaced since.
+  explicit Hdf5Reader(FileDescriptor descriptor);
 
   std::vector<std::pair<std::string, std::string>> text_attributes() const;
   std::vector<std::string> dataset_paths() const;  // sorted by name

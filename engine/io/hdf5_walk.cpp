@@ -29,18 +29,36 @@ constexpr auto object_info = H5Oget_info2;
 using ObjectInfo = H5O_info_t;
 #endif
 
-// After this call no external link, external storage or plugin can be opened.
+// After this call no file, external link, external storage or plugin can be opened.
 void drop_right_to_open_files() {
   rlimit none = {0, 0};
   ::setrlimit(RLIMIT_NOFILE, &none);
 }
 
-hid_t open_for_reading(const std::string& path) {
+// Makes libhdf5 use the mapped bytes where it would copy a file image.
+H5FD_file_image_callbacks_t without_copies(void* bytes) {
+  return {.image_malloc = [](std::size_t, H5FD_file_image_op_t, void* mapped) { return mapped; },
+          .image_memcpy = [](void* to, const void*, std::size_t, H5FD_file_image_op_t, void*) { return to; },
+          .image_realloc = [](void*, std::size_t, H5FD_file_image_op_t, void*) -> void* { return nullptr; },
+          .image_free = [](void*, H5FD_file_image_op_t, void*) -> herr_t { return 0; },
+          .udata_copy = [](void* mapped) { return mapped; },
+          .udata_free = [](void*) -> herr_t { return 0; },
+          .udata = bytes};
+}
+
+// Opens the bytes, not a path: libhdf5 resolves the links of a path, and that of a descriptor (/proc/self/fd/3) leads
+// nowhere once the file was replaced.
+hid_t open_for_reading(std::string_view bytes) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  if (bytes.empty()) throw Hdf5Failure("it is empty");
+  void* const mapped = const_cast<char*>(bytes.data());  // read-only pages
+  H5FD_file_image_callbacks_t callbacks = without_copies(mapped);
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make a property list");
-  // Locks fail on some network file systems, and our files do not change after they are renamed to their path.
-  hdf5_check(H5Pset_file_locking(access, false, true), "turn file locks off");
-  hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
+  constexpr std::size_t kGrowth = 1 << 16;  // unused
+  hdf5_check(H5Pset_fapl_core(access, kGrowth, false), "read it in memory");
+  hdf5_check(H5Pset_file_image_callbacks(access, &callbacks), "read it in memory");
+  hdf5_check(H5Pset_file_image(access, mapped, bytes.size()), "read it in memory");
+  hid_t file = H5Fopen("image", H5F_ACC_RDONLY, access);
   hdf5_check(file, "open it as HDF5");
   return file;
 }
@@ -221,11 +239,11 @@ class Walk {
 
 }  // namespace
 
-Hdf5Index walk_hdf5(const std::string& path, std::uint64_t file_bytes) {
-  Hdf5Handle file(open_for_reading(path), H5Fclose, "open it as HDF5");
+Hdf5Index walk_hdf5(std::string_view bytes) {
   drop_right_to_open_files();
+  Hdf5Handle file(open_for_reading(bytes), H5Fclose, "open it as HDF5");
   Hdf5Index index;
-  index.attributes = root_attributes(file, static_cast<std::size_t>(file_bytes));
+  index.attributes = root_attributes(file, bytes.size());
   Hdf5Handle root(H5Gopen2(file, "/", H5P_DEFAULT), H5Gclose, "open the root group");
   Walk(index.datasets).group(root);
   return index;

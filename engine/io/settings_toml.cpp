@@ -92,14 +92,19 @@ std::string text_of(const toml::node& node, SourceText& source) {
   throw Error("no setting is a date or a time", Exit::failure);
 }
 
-// The value of a line that has no objection; throws toml::parse_error.
-std::string value_of(std::string_view line) {
+// Reads the value of a line that has no objection; throws toml::parse_error.
+void read_value(std::string_view line, TomlEntry& entry) {
   // Integers from 2^63 to 2^64 - 1, which seeds may be. TOML does not allow them, but older programs wrote them.
   const auto number = parse_number<std::uint64_t>(trimmed(line.substr(line.find('=') + 1)));
-  if (number && *number > std::uint64_t{INT64_MAX}) return std::to_string(*number);
+  if (number && *number > std::uint64_t{INT64_MAX}) {
+    entry.values = {std::to_string(*number)};
+    entry.in_quotes = {false};
+    return;
+  }
   toml::table table = toml::parse(line);
   SourceText source(line);
-  return text_of(table.begin()->second, source);
+  entry.values = {text_of(table.begin()->second, source)};
+  entry.in_quotes = {table.begin()->second.is_string()};
 }
 
 // The lines of a text without surrounding blanks.
@@ -167,8 +172,8 @@ std::string objection_in_list(std::string_view line, bool begins, bool& ended) {
   return quote ? "a text ends on its line" : "";
 }
 
-// The values of a list that begins in `line`; takes further lines from `lines`.
-std::vector<std::string> list_of(std::string_view line, Lines& lines) {
+// Reads the values of a list that begins in `line`; takes further lines from `lines`.
+void read_list(std::string_view line, Lines& lines, TomlEntry& entry) {
   line = trimmed(line.substr(line.find('=') + 1));
   std::string text;
   bool ended = false;
@@ -179,11 +184,12 @@ std::vector<std::string> list_of(std::string_view line, Lines& lines) {
   if (!ended) throw Error("the list has no end", Exit::failure);
   text.insert(0, "list = ");
   toml::table table = toml::parse(text);
-  std::vector<std::string> values;
   const toml::array* list = table.begin()->second.as_array();
   SourceText source(text);
-  for (const toml::node& node : *list) values.push_back(text_of(node, source));
-  return values;
+  for (const toml::node& node : *list) {
+    entry.values.push_back(text_of(node, source));
+    entry.in_quotes.push_back(node.is_string());
+  }
 }
 
 // Adds the section of a header line; refuses other lines and a duplicate [name].
@@ -213,7 +219,7 @@ TomlEntry entry_of(std::string_view line, const std::string& place, Lines& lines
   if (std::string why = objection(entry.is_list ? line.substr(0, equals + 1) : line); !why.empty())
     throw Error(place + why, code);
   try {
-    entry.values = entry.is_list ? list_of(line, lines) : std::vector{value_of(line)};
+    entry.is_list ? read_list(line, lines, entry) : read_value(line, entry);
   } catch (const std::exception& error) {
     throw Error(place + "sets " + shown(entry.key, kShownOfLine) + ": " + shown(error.what(), kWords) +
                     "; a value is a number, true, false or a text in quotes, " +

@@ -25,6 +25,7 @@ std::vector<std::pair<std::string, std::string>> read_settings_toml(std::string_
 struct TomlEntry {
   std::string key;
   std::vector<std::string> values;  // one value unless is_list; as in read_settings_toml
+  std::vector<bool> in_quotes;      // of each value: whether it is a text, not a number or a truth
   bool is_list = false;
   std::size_t line = 0;  // from 1
 };

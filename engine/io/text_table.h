@@ -2,12 +2,23 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
+
+#include "engine/io/str_format.h"
 
 namespace sink {
 
 using Cells = std::vector<std::string>;
+
+// A number with so many decimals; from 10^9 on as 2.02e+21, since a double has no such digits.
+inline std::string fixed_text(double value, int decimals, bool with_sign = false) {
+  constexpr double kLargest = 1e9;
+  const bool fits = std::abs(value) < kLargest;
+  return fits ? str_format(with_sign ? "%+.*f" : "%.*f", decimals, value)
+              : str_format(with_sign ? "%+.2e" : "%.2e", value);
+}
 
 // Columns on a terminal: bytes other than UTF-8 continuation bytes.
 inline std::size_t text_width(const std::string& text) {

@@ -111,7 +111,7 @@ EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
       "Examples:\n  eval_baseline --text \"hello\"\n"
       "  eval_baseline explain runs/sink/checkpoint.h5 --tokens ids.txt \\\n"
       "    --layer 1 --head 3 --backward\n"
-      "  gdb -x tools/gdb/sinklab.py -ex 'break attention_row' --args \\\n"
+      "  gdb -ix tools/gdb/sinklab.py -ex 'break attention_row' --args \\\n"
       "    build/debug/eval_baseline --text \"hello\"");
   return {explain, [request, ablation] {
             request->given.min_tokens = request->what.backward ? 2 : 1;

@@ -56,12 +56,13 @@ struct Measured {
 };
 
 std::string json_of(const CheckpointInterventions& all, const InterventionRequest& request, const Ablation& ablation,
-                    const Checkpoint& checkpoint, const Measured& input) {
+                    const Checkpoint& checkpoint, const Sizes& sizes, const Measured& input) {
   nlohmann::ordered_json json{{"ablation", ablation.name},
                               {"policies", ablation.policies},
                               {"checkpoint", request.checkpoint},
                               {"data_sha256", attribute_or(checkpoint, "data_sha256", "")},
                               {"precision", request.precision},
+                              {"seed", trained_on(checkpoint, sizes).seed},
                               {"step", integer_or(checkpoint, "step", 0)},
                               {"commit", build_commit()},
                               {"input", request.given.any() ? request.given.name() : "text"},
@@ -135,7 +136,7 @@ CheckpointInterventions intervene_on_checkpoint(const InterventionRequest& asked
                                   intervene(model, sequences, request.interventions, batch, request.each_token)};
   if (sequences.sequences() == 1 || request.each_token) all.tokens = texts_of(sequences, evaluated.checkpoint);
   if (request.with_kurtosis) all.kurtosis = activation_kurtosis(model, sequences, batch);
-  all.json = json_of(all, request, ablation, evaluated.checkpoint, input);
+  all.json = json_of(all, request, ablation, evaluated.checkpoint, sizes, input);
   return all;
 }
 

@@ -58,6 +58,11 @@ class Entries {
     return entry.values.front();
   }
 
+  void require_no_quotes(const TomlEntry& entry) const {
+    if (std::find(entry.in_quotes.begin(), entry.in_quotes.end(), true) != entry.in_quotes.end())
+      refuse(entry.line, entry.key + " must have no quotes");
+  }
+
   std::string word(const std::string& key, const std::vector<std::string>& words, const std::string& otherwise) {
     const TomlEntry* entry = find(key);
     if (!entry) return otherwise;
@@ -70,6 +75,7 @@ class Entries {
     const TomlEntry* entry = find(key);
     if (!entry) return otherwise;
     const std::string text = one(*entry);
+    require_no_quotes(*entry);
     const std::optional<double> value = parse_number<double>(text);
     if (!value || !(std::abs(*value) <= kLargestNumber) || *value < low || (low == 0 && *value == 0))
       refuse(entry->line, entry->key + " is a number " +
@@ -78,6 +84,7 @@ class Entries {
     return *value;
   }
   std::int64_t whole(const TomlEntry& entry, const std::string& text, std::int64_t low, std::int64_t high) const {
+    require_no_quotes(entry);
     const std::optional<std::int64_t> value = parse_number<std::int64_t>(text);
     if (!value || *value < low || *value > high)
       refuse(entry.line, entry.key + (entry.is_list ? " must be integers" : " must be an integer") + " from " +

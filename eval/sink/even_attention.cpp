@@ -48,11 +48,10 @@ Sums sums_of_block(const VisibleKeys& keys, std::int64_t column, std::int64_t wi
 }
 
 Sums sums_of(const VisibleKeys& keys, std::int64_t column) {
-  const std::int64_t global = keys.global_every > 0 ? keys.layers / keys.global_every : 0;
   const Sums windowed = sums_of_block(keys, column, keys.window);
-  if (keys.window == 0 || global == 0) return windowed;
+  if (keys.window == 0 || keys.global_layers == 0) return windowed;
   const Sums full = sums_of_block(keys, column, 0);
-  const double share = static_cast<double>(global) / static_cast<double>(keys.layers);
+  const double share = static_cast<double>(keys.global_layers) / static_cast<double>(keys.layers);
   return {windowed.on_column + share * (full.on_column - windowed.on_column),
           windowed.on_extra_key + share * (full.on_extra_key - windowed.on_extra_key)};
 }
@@ -73,11 +72,13 @@ EvenAttention even_attention(const VisibleKeys& keys) {
 }
 
 VisibleKeys visible_keys(const Sizes& sizes, std::int64_t T, std::int64_t extra_tokens, bool extra_key) {
+  std::int64_t global_layers = 0;
+  for (std::int64_t layer = 0; layer < sizes.layers; ++layer) global_layers += sizes.is_global(layer);
   return {.T = T,
           .layers = sizes.layers,
           .window = sizes.window,
           .prefix = sizes.prefix,
-          .global_every = sizes.global_every,
+          .global_layers = global_layers,
           .extra_key = extra_key,
           .extra_tokens = extra_tokens};
 }

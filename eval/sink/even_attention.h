@@ -21,9 +21,9 @@ namespace sink {
 
 struct VisibleKeys {
   std::int64_t T = 0, layers = 1;
-  std::int64_t window = 0;        // 0: none
-  std::int64_t prefix = 0;        // the first keys, which every row sees; sink tokens are not counted
-  std::int64_t global_every = 0;  // every n-th block has no window; 0: all have it
+  std::int64_t window = 0;         // 0: none
+  std::int64_t prefix = 0;         // the first keys, which every row sees; sink tokens are not counted
+  std::int64_t global_layers = 0;  // blocks without a window
   bool extra_key = false;
   std::int64_t extra_tokens = 0;  // sink tokens: the prefix has them, a window does not
   // Where the document of each of the T tokens begins, with a document mask: a row then sees its document and the sink

@@ -29,8 +29,12 @@ namespace {
 
 constexpr std::int64_t kPaperContext = 64;  // tokens of a sequence in the measurements of the paper
 
-const OutputKind kEvaluationFile =
-    kind_by_text("an evaluation of eval_<ablation> sink", "{", {"\"schema\"", "\"policies\""});
+// Not what a run measured at its end, which names the machine of its training.
+OutputKind evaluation_file() {
+  const OutputKind any = kind_by_text("an evaluation of eval_<ablation> sink", "{", {"\"schema\"", "\"sink_epsilon\""}),
+                   of_run = kind_by_text("", "{", {"\n \"machine\": "});
+  return {any.noun, [=](const std::string& path) { return any.recognises(path) && !of_run.recognises(path); }};
+}
 
 struct SinkOptions {
   std::string checkpoint, input = "text", map = "auto", positions;
@@ -246,7 +250,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   if (options.input_name() == "text") data = validation_text(checkpoint, run, options.given.data, sizes);
   const Input input = input_of(options, checkpoint, run, sizes, data.get());
   const PatternChoice patterns = pattern_choice(options.map, sizes);
-  options.output.require_free(kEvaluationFile);
+  options.output.require_free(evaluation_file());
   // The tokenizer is read first, so that the measurement knows how much memory is left.
   const SinkRun sink_run{options, ablation, checkpoint, *model, run, patterns, token_labels(checkpoint, nullptr)};
   sink_run.lengths_of(input.tokens);  // throws before the header is printed

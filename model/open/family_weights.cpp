@@ -1,21 +1,21 @@
 // The weights of a model of another program as a WeightSource.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "autograd/parameter_arena.h"
 #include "engine/check.h"
 #include "engine/io/printable.h"
 #include "engine/io/weights/weight_file.h"
 #include "engine/stored/stored_type.h"
-#include "engine/threads.h"
 #include "model/open/open_config.h"
 #include "model/open/open_model.h"
+#include "model/open/stored_values.h"
 #include "model/open/tensor_names.h"
 
 namespace sink {
@@ -121,31 +121,6 @@ bool join_in_turn(std::vector<StoredPart>& parts, std::size_t count) {
   return true;
 }
 
-// The index of the first element that is NaN or infinite; -1: none.
-std::int64_t first_not_finite(const StoredTensor& tensor) {
-  constexpr std::int64_t kPiece = std::int64_t{1} << 18;  // elements, a multiple of the block of every type
-  const StoredLayout& block = layout_of(tensor.type);
-  const std::int64_t count = tensor.shape.size(), pieces = (count + kPiece - 1) / kPiece;
-  std::atomic<std::int64_t> first = count;
-  parallel_for(pieces, [&](std::int64_t piece) {
-    const std::int64_t begin = piece * kPiece;
-    if (begin >= first.load(std::memory_order_relaxed)) return;
-    const std::int64_t found = sink::first_not_finite(tensor.type, tensor.data + begin / block.elements * block.bytes,
-                                                      std::min(kPiece, count - begin));
-    if (found < 0) return;
-    std::int64_t before = first.load();
-    while (begin + found < before && !first.compare_exchange_weak(before, begin + found)) {}
-  });
-  return first == count ? -1 : first.load();
-}
-
-// The indices of element `i` of the file: "(3, 17)".
-std::string place_of(const StoredTensor& tensor, std::int64_t i) {
-  Shape place = tensor.shape;
-  for (int axis = place.rank(); axis-- > 0; i /= tensor.shape[axis]) place[axis] = i % tensor.shape[axis];
-  return place.str();
-}
-
 // Matrices stay in the memory-mapped files.
 class FamilyWeights : public WeightSource {
  public:
@@ -217,7 +192,51 @@ class FamilyWeights : public WeightSource {
     }
   }
 
+  // Throws Error (Exit::corrupt_checkpoint), naming the tensor, for a matrix most rows of which are zero only, as in a
+  // download that was preallocated and never finished: keys without weights look like a perfect sink. Projections that
+  // add to the residual stream may be zero: in all blocks before training, or both of a block that was inserted.
+  void require_not_zero(const ParameterArena& parameters) const {
+    std::set<std::string> zero;  // projections to the residual stream
+    std::set<const StoredTensor*> seen;
+    for (const auto& parameter : parameters) {
+      if (parameter->info().shape.rank() != 2 || !parameter->name().ends_with(".weight")) continue;
+      bool all_zero = true;
+      for (const TensorPlace& place : places(parameter->info())) {
+        const StoredTensor* tensor = find(*file_, place.name);
+        if (!tensor || tensor->shape.rank() < 2 || !seen.insert(tensor).second) continue;
+        const ZeroRows rows = zero_rows(*tensor);
+        all_zero = all_zero && rows.zero == rows.rows;
+        if (2 * rows.zero > rows.rows && !(is_residual(parameter->name()) && rows.zero == rows.rows))
+          refuse_zero(*tensor, rows);
+      }
+      if (all_zero && is_residual(parameter->name())) zero.insert(parameter->name());
+    }
+    auto is_zero_in_all = [&](const std::string& module) {
+      return std::ranges::count_if(zero, [&](const std::string& name) { return name.ends_with(module); }) ==
+             config_.sizes.layers;
+    };
+    for (const std::string& name : zero) {
+      const std::string module = name.substr(name.find('.', std::strlen("blocks.")));
+      const std::string other = module == kOut ? kDown : kOut;
+      if (is_zero_in_all(module) || zero.contains(name.substr(0, name.size() - module.size()) + other)) continue;
+      refuse_zero(*find(*file_, places_of(config_, name)[0].name), {1, 1});
+    }
+  }
+
  private:
+  static constexpr const char *kOut = ".attention.out.weight", *kDown = ".feed_forward.down.weight";
+  static bool is_residual(const std::string& name) { return name.ends_with(kOut) || name.ends_with(kDown); }
+
+  [[noreturn]] void refuse_zero(const StoredTensor& tensor, const ZeroRows& rows) const {
+    const std::string share = rows.zero == rows.rows ? "is zero only"
+                                                     : "is zero only in " + std::to_string(rows.zero) + " of " +
+                                                           std::to_string(rows.rows) + " rows";
+    throw Error(file_->path() + ": the tensor " + in_quotes(tensor.name) + " " + tensor.shape.str() + " " + share +
+                    ", as in a download that was never finished; expected weights: get the file again from where it is "
+                    "from",
+                Exit::corrupt_checkpoint);
+  }
+
   // The factors of a family after a lookup or a linear layer are those of its weights here. Logits are linear in the
   // gain of the final norm.
   double factor_of(const ParameterInfo& parameter) const {
@@ -278,12 +297,30 @@ class FamilyWeights : public WeightSource {
     }
     if (all_fit && all[0].experts == ExpertAxis::tensors) all_fit = join_in_turn(matrix.parts, 1);
     if (!all_fit)
-      throw Error(file_->path() + ": " + parameter.name + " is " + parameter.shape.str() +
-                      " by the sizes given, and comes from " + shapes +
-                      "; expected as many rows of each as the heads have, of a type that holds such values" +
+      throw Error(file_->path() + ": " + parameter.name + " is " + parameter.shape.str() + " by " +
+                      sizes_of(parameter.name) + " of " +
+                      (config_.names < TensorNames::gguf ? "config.json" : "the metadata") + ", and comes from " +
+                      shapes + "; expected tensors of these sizes, of a type that holds such values" +
                       (all[0].order == RowOrder::alternating || all.size() > 3 ? ", the same in all" : ""),
                   Exit::corrupt_checkpoint);
     return matrix;
+  }
+
+  // The keys that determine the shape of a parameter: "`vocab_size` and `hidden_size`".
+  std::string sizes_of(const std::string& name) const {
+    std::vector<std::string> keys;
+    auto add = [&](std::initializer_list<const char*> flags) {
+      for (const char* flag : flags) keys.push_back("`" + key_in_file(config_, flag) + "`");
+    };
+    if (name.starts_with("embedding.token") || name.starts_with("unembedding")) add({"vocabulary", "width"});
+    if (name.starts_with("embedding.position")) add({"context", "width"});
+    if (name.find(".qkv.") != std::string::npos) add({"heads", "kv-heads", "head-width", "width"});
+    if (name.find(".attention.out.") != std::string::npos) add({"heads", "head-width", "width"});
+    if (name.find(".feed_forward.") != std::string::npos) {
+      if (config_.sizes.experts > 0) add({"experts"});
+      add({"feed-forward", "width"});
+    }
+    return keys.empty() ? "the sizes" : listed(keys);
   }
 
   const StoredTensor& tensor(const ParameterInfo& parameter, const std::string& name) const {
@@ -321,6 +358,7 @@ void load_family_weights(std::shared_ptr<const WeightFile> file, const OpenConfi
   weights.require_all_used(parameters);
   weights.require_shapes(parameters);
   weights.require_finite(parameters);
+  weights.require_not_zero(parameters);
   parameters.load_weights(weights);
 }
 

@@ -11,6 +11,7 @@
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
 #include "engine/ops/rotary/rotary.h"
+#include "model/open/gguf_keys.h"
 #include "model/open/open_config.h"
 #include "model/position/scaled_inv_freq.h"
 
@@ -21,50 +22,6 @@ constexpr const char *kShortFactors = "rope_factors_short.weight", *kLongFactors
 constexpr std::int64_t kGemmaGlobalEvery = 6;    // if the file has no value
 constexpr std::int64_t kGemma2Window = 4096;     // if the file has no value
 constexpr std::int64_t kSmollm3NoRopeEvery = 4;  // for which GGUF has no key
-
-// The keys of one architecture: "llama.block_count".
-class GgufKeys {
- public:
-  explicit GgufKeys(const WeightFile& file)
-      : file_(file), architecture_(file.metadata("general.architecture").text()) {}
-
-  const std::string& architecture() const { return architecture_; }
-  bool has(const char* key) const { return file_.find_metadata(spelled(key)) != nullptr; }
-  std::int64_t integer(const char* key) const { return file_.metadata(spelled(key)).integer(); }
-  std::int64_t integer(const char* key, std::int64_t otherwise) const { return has(key) ? integer(key) : otherwise; }
-  double real(const char* key) const { return file_.metadata(spelled(key)).real(); }
-  double real(const char* key, double otherwise) const { return has(key) ? real(key) : otherwise; }
-  std::string text(const char* key, const char* otherwise) const {
-    return has(key) ? std::string(file_.metadata(spelled(key)).text()) : otherwise;
-  }
-  bool flag(const char* key, bool otherwise) const {
-    return has(key) ? file_.metadata(spelled(key)).boolean() : otherwise;
-  }
-  // 0 is a default in Sizes, but an error in a file.
-  void expect_positive(std::initializer_list<const char*> keys) const {
-    for (const char* key : keys)
-      if (has(key) && !(real(key) > 0))
-        refuse("`" + spelled(key) + "` must be above 0, got " + str_format("%g", real(key)));
-  }
-  // Refuses keys that are neither known in every architecture nor in this one: they may change what the model computes.
-  void expect_only(std::initializer_list<std::string_view> known, const std::vector<std::string_view>& here) const {
-    for (const MetadataValue& value : file_.metadata()) {
-      if (!value.key.starts_with(architecture_ + ".")) continue;
-      const std::string_view key = value.key.substr(architecture_.size() + 1);
-      if (std::ranges::find(known, key) == known.end() && std::ranges::find(here, key) == here.end())
-        refuse("the key " + in_quotes(value.key) + " is not known here, and may change what the model computes");
-    }
-  }
-  [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(file_.path() + ": " + why, Exit::corrupt_checkpoint);
-  }
-
- private:
-  std::string spelled(const char* key) const { return architecture_ + "." + key; }
-
-  const WeightFile& file_;
-  std::string architecture_;
-};
 
 // The architectures of llama.cpp and the family of each. Files of `llama` with divisors are of the family llama3, those
 // with experts of mixtral.
@@ -96,16 +53,20 @@ void require_known(const GgufKeys& keys, const WeightFile& file) {
                     "attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length",
                     "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon", "attention.sliding_window",
                     "attention.sliding_window_pattern", "attention.causal", "rope.dimension_count", "rope.freq_base",
-                    "rope.freq_base_swa", "rope.scaling.type", "rope.scaling.factor", "use_parallel_residual",
-                    "expert_count", "expert_used_count", "expert_feed_forward_length",
-                    // These cannot change results: a note of the converter, and a key of scalings that are refused.
-                    "tensor_data_layout", "rope.scaling.finetuned", "rope.scaling.original_context_length"},
+                    "rope.freq_base_swa", "rope.scaling.type", "rope.scaling.factor", "rope.scale_linear",
+                    "use_parallel_residual", "expert_count", "expert_used_count", "expert_feed_forward_length",
+                    // Of YaRN: read where it is computed, and of no effect in files of other types.
+                    "rope.scaling.original_context_length", "rope.scaling.yarn_ext_factor",
+                    "rope.scaling.yarn_beta_fast", "rope.scaling.yarn_beta_slow",
+                    // These cannot change results: a note of the converter, a key of scalings that are refused, and how
+                    // programs for embeddings of whole texts join the vectors of tokens.
+                    "tensor_data_layout", "rope.scaling.finetuned", "pooling_type"},
                    own_keys(keys.architecture()));
   keys.expect_positive({"attention.head_count_kv", "attention.key_length", "attention.value_length",
-                        "attention.sliding_window_pattern", "rope.dimension_count", "rope.freq_base",
-                        "rope.freq_base_swa", "rope.scaling.factor", "attention.scale", "embedding_scale",
-                        "residual_scale", "logit_scale", "attention.layer_norm_epsilon",
-                        "attention.layer_norm_rms_epsilon", "rope.scaling.original_context_length"});
+                        "rope.dimension_count", "rope.freq_base", "rope.freq_base_swa", "rope.scaling.factor",
+                        "rope.scale_linear", "attention.scale", "embedding_scale", "residual_scale", "logit_scale",
+                        "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon",
+                        "rope.scaling.original_context_length"});
   const std::string& name = keys.architecture();
   const double base = keys.real("rope.freq_base", kRotaryBase), swa_base = keys.real("rope.freq_base_swa", base);
   if (swa_base != base && name != "gemma2" && name != "gemma3")
@@ -125,15 +86,48 @@ void take_gguf_window(const GgufKeys& keys, Sizes& sizes) {
       keys.integer("attention.sliding_window", 0) != 0)
     keys.refuse("a window is only computed for llama, phi3, gpt-oss, gemma2 and gemma3; `" + name +
                 ".attention.sliding_window` is " + std::to_string(keys.integer("attention.sliding_window")));
-  if (!gemma && keys.has("attention.sliding_window_pattern"))
-    keys.refuse("`" + name + ".attention.sliding_window_pattern` is only computed for gemma2 and gemma3");
+  if (!gemma && name != "gpt-oss" && keys.has("attention.sliding_window_pattern"))
+    keys.refuse("`" + name + ".attention.sliding_window_pattern` is only computed for gpt-oss, gemma2 and gemma3");
   sizes.window = std::min(keys.integer("attention.sliding_window", 0), kLongestContext);
+}
+
+// As `attention.sliding_window_pattern` says, a list or the n of every n-th layer without the window; without it every
+// `otherwise`-th.
+void take_pattern(const GgufKeys& keys, std::int64_t otherwise, Sizes& sizes) {
+  if (sizes.window == 0) return;
+  const char* key = "attention.sliding_window_pattern";
+  const MetadataValue* windowed = keys.find(key);
+  if (!windowed || windowed->type != MetadataType::array) {
+    keys.expect_positive({key});
+    sizes.global_every = keys.integer(key, otherwise);
+    return;
+  }
+  if (static_cast<std::int64_t>(windowed->size()) != sizes.layers)
+    keys.refuse("`" + keys.architecture() + "." + key + "` must have a value for each of " +
+                std::to_string(sizes.layers) + " layers, got " + std::to_string(windowed->size()));
+  std::vector<bool> global;
+  windowed->for_each([&](const MetadataValue& one) {
+    global.push_back(one.type == MetadataType::boolean ? !one.boolean() : one.integer() == 0);
+  });
+  if (std::ranges::find(global, false) == global.end()) sizes.window = 0;
+  set_global_layers(sizes, global);
+}
+
+// The values of YaRN that are computed: llama.cpp's defaults, for which the file may have keys.
+void expect_plain_yarn(const GgufKeys& keys) {
+  for (auto [key, value] : {std::pair{"rope.scaling.yarn_beta_fast", 32.0},
+                            {"rope.scaling.yarn_beta_slow", 1.0},
+                            {"rope.scaling.yarn_ext_factor", 1.0}})
+    if (keys.real(key, value) != value)
+      keys.refuse("`" + keys.architecture() + "." + key + "` must be " + str_format("%g", value) + ", got " +
+                  str_format("%g", keys.real(key)) + ": other values of YaRN are not computed here");
 }
 
 void take_rotations(const GgufKeys& keys, Sizes& sizes) {
   sizes.rotary_base = keys.real("rope.freq_base", 10000);
-  // llama.cpp's default is linear, which is none without a factor.
-  const std::string scaling = keys.text("rope.scaling.type", keys.has("rope.scaling.factor") ? "linear" : "none");
+  // llama.cpp's default is linear, which is none without a factor. `rope.scale_linear` is the older key of the factor.
+  const bool has_factor = keys.has("rope.scaling.factor") || keys.has("rope.scale_linear");
+  const std::string scaling = keys.text("rope.scaling.type", has_factor ? "linear" : "none");
   const std::string computed = keys.architecture() == "gpt-oss" ? "yarn" : "linear";
   if (scaling == "none") return;
   if (scaling == "longrope" && keys.architecture() == "phi3") {
@@ -143,8 +137,10 @@ void take_rotations(const GgufKeys& keys, Sizes& sizes) {
   }
   if (scaling != computed)
     keys.refuse("rotary positions of scaling " + in_quotes(scaling) + " are not computed here; " + computed + " is");
-  sizes.rotary_factor = keys.real("rope.scaling.factor", 1);
-  if (scaling == "yarn") sizes.rotary_context = keys.integer("rope.scaling.original_context_length");
+  sizes.rotary_factor = keys.real("rope.scaling.factor", keys.real("rope.scale_linear", 1));
+  if (scaling != "yarn") return;
+  expect_plain_yarn(keys);
+  sizes.rotary_context = keys.integer("rope.scaling.original_context_length");
 }
 
 void take_experts(const GgufKeys& keys, Sizes& sizes) {
@@ -166,7 +162,7 @@ void take_gpt_oss(const GgufKeys& keys, Sizes& sizes) {
   if (keys.integer("attention.sliding_window") < 1)
     keys.refuse("`gpt-oss.attention.sliding_window` must be at least 1, got " +
                 std::to_string(keys.integer("attention.sliding_window")));
-  sizes.global_every = 2;
+  take_pattern(keys, 2, sizes);
 }
 
 // 1 / sqrt(C / H), of the largest Gemma models, whose heads are wider or narrower.
@@ -236,7 +232,7 @@ void take_gemma2(const GgufKeys& keys, OpenConfig& config) {
   Sizes& sizes = config.sizes;
   sizes.window = std::min(keys.integer("attention.sliding_window", kGemma2Window), kLongestContext);
   if (sizes.window > 0) {
-    sizes.global_every = keys.integer("attention.sliding_window_pattern", 2);
+    take_pattern(keys, 2, sizes);
     const double local_base = keys.real("rope.freq_base_swa", sizes.rotary_base);
     if (local_base != sizes.rotary_base) {
       if (sizes.rotary_factor > 1)
@@ -352,7 +348,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
   if (config.family == "gemma2") take_gemma2(keys, config);
   if (config.family == "gemma3") {
     if (sizes.window > 0) {
-      sizes.global_every = keys.integer("attention.sliding_window_pattern", kGemmaGlobalEvery);
+      take_pattern(keys, kGemmaGlobalEvery, sizes);
       sizes.rotary_local_base = keys.real("rope.freq_base_swa", kRotaryBase);
     }
     config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "engine/io/printable.h"
 #include "model/open/config_json.h"
 #include "model/open/hf_config_keys.h"
 #include "model/open/hf_rope.h"
@@ -68,6 +69,10 @@ OpenConfig falcon_config(const ConfigJson& json) {
                   .vocabulary = json.integer("vocab_size"),
                   .norm_epsilon = json.real("layer_norm_epsilon")};
   const bool newer = json.flag("new_decoder_architecture");
+  if (!newer && !json.flag("multi_query") && json.integer("num_kv_heads", heads) != heads)
+    json.refuse("`num_kv_heads` must be `num_attention_heads`, " + std::to_string(heads) +
+                ", where `multi_query` and `new_decoder_architecture` are false, got " +
+                std::to_string(json.integer("num_kv_heads")) + "; transformers does not compute that");
   const std::int64_t norms = json.integer("num_ln_in_parallel_attn", newer ? 2 : 1);
   if (norms < 1 || norms > (newer ? 2 : 1))
     json.refuse("`num_ln_in_parallel_attn` must be 1, or 2 with `new_decoder_architecture`, got " +
@@ -102,10 +107,14 @@ void require_type_of_each(const ConfigJson& json, const std::vector<std::string>
                 std::to_string(types.size()));
 }
 
-// Sets window and global_every from `layer_types`, or if it is missing from is_full(layer), which `key` determines.
-// Only patterns in which every n-th layer sees all keys are supported.
-void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::string& key,
-                      const std::function<bool(std::int64_t)>& is_full) {
+// A window that some layer has. 0 is no window in Sizes, but an error in a file.
+std::int64_t window_of(const ConfigJson& json) {
+  json.expect_positive({"sliding_window"});
+  return std::min(json.integer("sliding_window"), kLongestContext);
+}
+
+// Sets window and the layers without it from `layer_types`, or if it is missing from is_full(layer).
+void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::function<bool(std::int64_t)>& is_full) {
   Sizes& sizes = config.sizes;
   const std::int64_t layers = sizes.layers;
   std::vector<bool> full;
@@ -120,25 +129,16 @@ void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::str
   } else {
     for (std::int64_t layer = 0; layer < std::min<std::int64_t>(layers, 4096); ++layer) full.push_back(is_full(layer));
   }
-  const auto first = std::ranges::find(full, true);
-  sizes.global_every = first == full.end() ? 0 : first - full.begin() + 1;
-  const bool any_window = std::ranges::find(full, false) != full.end();
-  if (any_window && !json.has("sliding_window"))
+  if (std::ranges::find(full, false) == full.end()) return;
+  if (!json.has("sliding_window"))
     json.refuse("`layer_types` has sliding_attention, and `sliding_window` is null; expected a number of keys");
-  const std::int64_t window = any_window ? json.integer("sliding_window") : 0;
-  sizes.window = std::min(window, kLongestContext);
-  if (!any_window) sizes.global_every = 0;
-  for (std::size_t layer = 0; layer < full.size(); ++layer)
-    if (full[layer] != sizes.is_global(static_cast<std::int64_t>(layer)))
-      json.refuse("`" + std::string(json.has("layer_types") ? "layer_types" : key) +
-                  "` must be full_attention every n-th time and sliding_attention else, got `" +
-                  (full[layer] ? "full_attention" : "sliding_attention") + "` for layer " + std::to_string(layer));
+  sizes.window = window_of(json);
+  set_global_layers(sizes, full);
 }
 
 // All layers have the window, if there is one.
 void take_window(const ConfigJson& json, Sizes& sizes) {
-  const std::int64_t window = json.has("sliding_window") ? json.integer("sliding_window") : 0;
-  sizes.window = std::min(window, kLongestContext);
+  if (json.has("sliding_window")) sizes.window = window_of(json);
 }
 
 // The class of Mistral ignores layer types.
@@ -160,12 +160,13 @@ void take_qwen_window(const ConfigJson& given, OpenConfig& config) {
   const ConfigJson json = used ? given : given.with_null("sliding_window");
   const std::int64_t first = json.integer("max_window_layers");
   const bool has_window = json.has("sliding_window");
-  take_layer_types(json, config, "max_window_layers", [&](std::int64_t layer) { return !has_window || layer < first; });
+  take_layer_types(json, config, [&](std::int64_t layer) { return !has_window || layer < first; });
 }
 
-// Sets no_rope_every from `no_rope_layers`, 0 for layers without rotary positions, or from `no_rope_layer_interval`.
+// From `no_rope_layers`, 0 for layers without rotary positions, or from `no_rope_layer_interval`.
 void take_no_rope_layers(const ConfigJson& json, Sizes& sizes) {
   if (!json.has("no_rope_layers")) {
+    json.expect_positive({"no_rope_layer_interval"});
     sizes.no_rope_every = json.integer("no_rope_layer_interval");
     return;
   }
@@ -173,20 +174,16 @@ void take_no_rope_layers(const ConfigJson& json, Sizes& sizes) {
   if (std::ssize(rotates) != sizes.layers)
     json.refuse("`no_rope_layers` must have 0 or 1 for each of " + std::to_string(sizes.layers) + " layers, got " +
                 std::to_string(rotates.size()));
-  const auto first = std::ranges::find(rotates, 0);
-  sizes.no_rope_every = first == rotates.end() ? 0 : first - rotates.begin() + 1;
-  for (std::int64_t layer = 0; layer < sizes.layers; ++layer)
-    if (rotates[static_cast<std::size_t>(layer)] != static_cast<std::int64_t>(sizes.rotates(layer)))
-      json.refuse("`no_rope_layers` must be 0 every n-th time and 1 else, got " +
-                  std::to_string(rotates[static_cast<std::size_t>(layer)]) + " for layer " + std::to_string(layer));
+  for (std::int64_t one : rotates)
+    if (one != 0 && one != 1) json.refuse("`no_rope_layers` must be 0 or 1, got " + std::to_string(one));
+  set_rotary_layers(sizes, {rotates.begin(), rotates.end()});
 }
 
 // Without `layer_types`, layers without rotary positions have the window.
 void take_smollm3_layers(const ConfigJson& json, OpenConfig& config) {
   take_no_rope_layers(json, config.sizes);
   const bool has_window = json.flag("use_sliding_window") && json.has("sliding_window");
-  take_layer_types(json, config, "use_sliding_window",
-                   [&](std::int64_t layer) { return !has_window || config.sizes.rotates(layer); });
+  take_layer_types(json, config, [&](std::int64_t layer) { return !has_window || config.sizes.rotates(layer); });
 }
 
 // Only the multiplier of scores is a size: the others become factors of weights.
@@ -222,7 +219,7 @@ OpenConfig gemma2_config(const ConfigJson& json) {
   OpenConfig config = llama_config(json, "gemma2");
   config.names = TensorNames::hf_post_norms;
   if (json.has("sliding_window")) json.expect("sliding_window_size", {json.integer("sliding_window")});
-  take_layer_types(json, config, "layer_types", [](std::int64_t layer) { return layer % 2 == 1; });
+  take_layer_types(json, config, [](std::int64_t layer) { return layer % 2 == 1; });
   take_rope(llama_rope(json, {"default", "linear"}), config);
   take_gemma(json, config);
   return config;
@@ -232,9 +229,11 @@ OpenConfig gemma3_config(const ConfigJson& json) {
   OpenConfig config = llama_config(json, "gemma3");
   config.names = TensorNames::hf_post_norms;
   const std::int64_t every = json.integer("sliding_window_pattern");
-  if (!json.has("layer_types")) json.expect("_sliding_window_pattern", {every});
-  take_layer_types(json, config, "sliding_window_pattern",
-                   [&](std::int64_t layer) { return (layer + 1) % every == 0; });
+  if (!json.has("layer_types")) {
+    json.expect_positive({"sliding_window_pattern"});
+    json.expect("_sliding_window_pattern", {every});
+  }
+  take_layer_types(json, config, [&](std::int64_t layer) { return (layer + 1) % every == 0; });
 
   const ConfigJson ropes = known_keys(json.object("rope_parameters"), "`rope_parameters` of gemma3_text");
   const bool older = has_object(json, "rope_scaling");
@@ -272,7 +271,7 @@ OpenConfig gpt_oss_config(const ConfigJson& json) {
   config.names = TensorNames::hf_gpt_oss;
   take_experts(json, config.sizes);
   json.expect("experts_per_token", {config.sizes.chosen_experts});
-  take_layer_types(json, config, "layer_types", [](std::int64_t layer) { return layer % 2 == 1; });
+  take_layer_types(json, config, [](std::int64_t layer) { return layer % 2 == 1; });
   const bool by_default = !json.has("rope_parameters") && !has_object(json, "rope_scaling");
   take_rope(by_default ? Rope{"yarn", json.real("rope_theta"), 32, 4096, 1} : llama_rope(json, {"default", "yarn"}),
             config);
@@ -323,46 +322,35 @@ ConfigJson keys_of_text(const ConfigJson& given) {
 }
 
 // Published folders of Phi-3 and Falcon bring copies of the classes that transformers has, too: `auto_map` names them,
-// such as "modeling_phi3.Phi3ForCausalLM". `type` and `name`: as in "phi3" and "Phi3".
-ConfigJson without_own_class(const ConfigJson& json, const std::string& type, const std::string& name) {
-  if (!json.has("auto_map")) return json;
+// such as "modeling_phi3.Phi3ForCausalLM". Its "AutoTokenizer" is no code of the model: tokens are those of the
+// folder's tokenizer.json, as in transformers.
+ConfigJson without_own_class(const ConfigJson& json, const std::string& type) {
+  if (!json.is_object("auto_map")) return json;
+  const std::string name = type == "phi3" ? "Phi3" : type == "falcon" ? "Falcon" : "";
   const ConfigJson classes = json.object("auto_map");
   for (const std::string& key : classes.keys()) {
+    if (key == "AutoTokenizer") continue;
+    if (name.empty()) return json;
     const std::string value = classes.text(key.c_str());
     if (!value.starts_with("configuration_" + type + "." + name) && !value.starts_with("modeling_" + type + "." + name))
-      json.refuse("`auto_map` must name classes of " + name + " in its folder, got `" + value + "`");
+      json.refuse("`auto_map` must name classes of " + name + " in its folder, got `" + printable(value) + "`");
   }
   return json.with_null("auto_map");
+}
+
+// 0 is a default in Sizes, but an error in a file.
+void expect_positive_sizes(const ConfigJson& json) {
+  json.expect_positive({"head_dim", "num_key_value_heads", "n_inner", "num_kv_heads", "ffn_hidden_size", "rotary_pct",
+                        "partial_rotary_factor", "rope_theta", "rotary_emb_base", "rope_local_base_freq",
+                        "original_max_position_embeddings", "query_pre_attn_scalar", "attention_multiplier",
+                        "embedding_multiplier", "residual_multiplier", "logits_scaling", "rms_norm_eps",
+                        "layer_norm_eps", "layer_norm_epsilon"});
 }
 
 }  // namespace
 
 OpenConfig read_hf_config(const std::string& path) {
   const ConfigJson json = ConfigJson::read(path);
-  // 0 is a default in Sizes, but an error in a file.
-  json.expect_positive({"head_dim",
-                        "num_key_value_heads",
-                        "n_inner",
-                        "num_kv_heads",
-                        "ffn_hidden_size",
-                        "no_rope_layer_interval",
-                        "sliding_window",
-                        "sliding_window_pattern",
-                        "_sliding_window_pattern",
-                        "rotary_pct",
-                        "partial_rotary_factor",
-                        "rope_theta",
-                        "rotary_emb_base",
-                        "rope_local_base_freq",
-                        "original_max_position_embeddings",
-                        "query_pre_attn_scalar",
-                        "attention_multiplier",
-                        "embedding_multiplier",
-                        "residual_multiplier",
-                        "logits_scaling",
-                        "rms_norm_eps",
-                        "layer_norm_eps",
-                        "layer_norm_epsilon"});
   const std::string type = json.text("model_type");
   std::vector<std::string> types;
   for (const ConfigTable& table : config_tables())
@@ -374,9 +362,8 @@ OpenConfig read_hf_config(const std::string& path) {
         "which transformers writes: from_pretrained(MODEL, "
         "quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER, "
         "save_original_format=False)");
-  const ConfigJson plain = type == "phi3"     ? without_own_class(json, type, "Phi3")
-                           : type == "falcon" ? without_own_class(json, type, "Falcon")
-                                              : json;
+  expect_positive_sizes(json);
+  const ConfigJson plain = without_own_class(json, type);
   const ConfigJson keys = type == "gemma3" ? keys_of_text(plain) : known_keys(plain, type);
   OpenConfig config = config_of(keys, type == "gemma3" ? "gemma3_text" : type);
   config.tied = keys.flag("tie_word_embeddings");

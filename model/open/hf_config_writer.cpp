@@ -30,7 +30,7 @@ void add_no_rope_layers(const Sizes& sizes, Json& json) {
   Json layers = Json::array();
   for (std::int64_t layer = 0; layer < sizes.layers; ++layer) layers.push_back(sizes.rotates(layer) ? 1 : 0);
   json["no_rope_layers"] = layers;
-  json["no_rope_layer_interval"] = sizes.no_rope_every;
+  if (sizes.no_rope_every > 0) json["no_rope_layer_interval"] = sizes.no_rope_every;
 }
 
 void add_rope(const std::string& family, const Sizes& sizes, Json& json) {
@@ -176,7 +176,7 @@ Json llama_json(const OpenConfig& config) {
     json["attention_multiplier"] = sizes.attention_scale;
     for (const char* other : {"embedding_multiplier", "residual_multiplier", "logits_scaling"}) json[other] = 1.0;
     json["mlp_bias"] = false;
-  } else if (sizes.no_rope_every > 0) {
+  } else if (sizes.no_rope_every > 0 || !sizes.rotary_layers.empty()) {
     named("smollm3", "SmolLM3ForCausalLM");
     json["mlp_bias"] = false;
     add_no_rope_layers(sizes, json);

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
@@ -20,14 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
-  const std::string family = family_of_policies(ablation.policies);
-  if (family.empty())
-    throw Error("export: Hugging Face's transformers has no model of the policies of `" + ablation.name + "` (" +
-                    ablation.policies + "); it has those of " + family_names(),
-                Exit::usage);
-  if (!sizes.long_rope.short_E.empty())
-    throw Error("export: the factors of LongRoPE are not written; use the file of the model itself", Exit::usage);
+OpenConfig config_of_sizes(const std::string& policies, const Sizes& sizes) {
+  const std::string family = family_of_policies(policies);
   OpenConfig config{.family = family, .sizes = sizes_of_family(family, sizes), .names = TensorNames::hf_llama};
   // The only LLaMA of transformers in which a part of a head rotates.
   const Sizes& s = config.sizes;
@@ -47,15 +42,60 @@ OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
   return config;
 }
 
-// Throws for different sizes, naming one that the class in transformers has no key for.
-void require_same_sizes_there(const std::string& family, const Sizes& wanted, const Sizes& written) {
+OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
+  if (family_of_policies(ablation.policies).empty())
+    throw Error("export: Hugging Face's transformers has no model of the policies of `" + ablation.name + "` (" +
+                    ablation.policies + "); it has those of " + family_names(),
+                Exit::usage);
+  if (!sizes.long_rope.short_E.empty())
+    throw Error("export: the factors of LongRoPE are not written; use the file of the model itself", Exit::usage);
+  return config_of_sizes(ablation.policies, sizes);
+}
+
+bool is_same(const Setting<Sizes>& size, const Sizes& wanted, const Sizes& written) {
+  const std::string wants = plain_text(size.value(wanted)), has = plain_text(size.value(written));
+  return wants == has || std::abs(std::stod(wants) - std::stod(has)) <= 1e-12 * std::abs(std::stod(wants));
+}
+
+std::string option_and_value(const Setting<Sizes>& size, const Sizes& sizes) {
+  return "`" + size.option() + " " + plain_text(size.value(sizes)) + "`";
+}
+
+// A size without which the class that is chosen has `size`, too; empty: there is none.
+std::string not_together_with(const Setting<Sizes>& size, const std::string& policies, const Sizes& wanted,
+                              const std::function<Sizes(const OpenConfig&)>& written) {
+  for (const Setting<Sizes>& other : size_settings()) {
+    Sizes without = wanted;
+    try {
+      other.set(without, plain_text(other.value(Sizes{})), "");
+      without = sizes_of_family(family_of_policies(policies), without);
+      if (other.flag != size.flag && !is_same(other, wanted, without) && is_same(size, wanted, without) &&
+          is_same(size, wanted, written(config_of_sizes(policies, without))))
+        return option_and_value(other, wanted);
+    } catch (const Error&) {}  // no model without this size
+  }
+  return "";
+}
+
+// Throws for different sizes, naming one that the class in transformers has no key for. `written`: the sizes in the
+// config.json of a model.
+void require_same_sizes_there(const OpenConfig& config, const std::string& policies,
+                              const std::function<Sizes(const OpenConfig&)>& written) {
+  const Sizes there = written(config);
   for (const Setting<Sizes>& size : size_settings()) {
-    const std::string wants = plain_text(size.value(wanted)), has = plain_text(size.value(written));
-    if (wants == has || std::abs(std::stod(wants) - std::stod(has)) <= 1e-12 * std::abs(std::stod(wants))) continue;
-    throw Error("export: Hugging Face's `" + family + "` has no " + size.key() + " of its own: this model has " +
-                    wants + ", there it would be " + has,
+    if (is_same(size, config.sizes, there)) continue;
+    const std::string wanted = option_and_value(size, config.sizes);
+    const std::string other = not_together_with(size, policies, config.sizes, written);
+    throw Error("export: no class of Hugging Face's transformers for the family `" + config.family + "` has " + wanted +
+                    (other.empty() ? "; there it would be " + plain_text(size.value(there))
+                                   : " together with " + other + "; each of them alone has one"),
                 Exit::usage);
   }
+  for (std::int64_t layer = 0; layer < there.layers; ++layer)
+    if (there.is_global(layer) != config.sizes.is_global(layer) || there.rotates(layer) != config.sizes.rotates(layer))
+      throw Error("export: no class of Hugging Face's transformers for the family `" + config.family +
+                      "` has the layers of this model that have a window or rotary positions",
+                  Exit::usage);
 }
 
 // y with y * scale == x in F32, or else the nearest y.
@@ -234,10 +274,13 @@ void export_hf(const Ablation& ablation, const LanguageModel& model, const Expor
   std::vector<Exported> all = exported(config, model);
   const bool tied = tie(config, all);
   NewFolder out(folder);
-  write_file_atomically(out / "config.json", hf_config_json(config, tied, tokenizer.begin_token, tokenizer.end_tokens));
-  const OpenConfig written = read_hf_config(out / "config.json");
-  SINK_CHECK(written.family == config.family, "export", config.family + " became " + written.family);
-  require_same_sizes_there(config.family, config.sizes, sizes_of_family(written.family, written.sizes));
+  auto written = [&](const OpenConfig& of) {
+    write_file_atomically(out / "config.json", hf_config_json(of, tied, tokenizer.begin_token, tokenizer.end_tokens));
+    const OpenConfig there = read_hf_config(out / "config.json");
+    SINK_CHECK(there.family == of.family, "export", of.family + " became " + there.family);
+    return sizes_of_family(there.family, there.sizes);
+  };
+  require_same_sizes_there(config, ablation.policies, written);
   if (!tokenizer.json.empty()) {
     write_file_atomically(out / "tokenizer.json", tokenizer.json);
     write_file_atomically(out / "tokenizer_config.json", tokenizer_config(tokenizer.json));

@@ -70,6 +70,9 @@ void take_rotary_part(const ConfigJson& json, const Rope& rope, Sizes& sizes) {
   if (sizes.heads < 1) json.refuse("`num_attention_heads` must be at least 1");
   const auto head = static_cast<double>(sizes.width_of_head());
   sizes.rotary_part = std::floor(rope.part * head) / head;
+  if (sizes.rotary_part == 0)
+    json.refuse("`partial_rotary_factor` (of GPT-NeoX: `rotary_pct`) must be at least 1 / " + str_format("%g", head) +
+                ", one of the elements of a head, got " + str_format("%g", rope.part));
 }
 
 void require_whole_heads(const ConfigJson& json, const Rope& rope) {

@@ -9,7 +9,7 @@ namespace {
 
 // Architectures of many published models, and what no family here has.
 constexpr std::pair<const char*, const char*> kNotComputed[] = {
-    {"olmo3", "its rotary positions are YaRN in some layers only, with a rounded range"}};
+    {"olmo3", "no family here has OLMo 2's norms with windows and with rotary positions by the type of a layer"}};
 
 }  // namespace
 

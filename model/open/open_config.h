@@ -58,6 +58,13 @@ OpenConfig read_llama2c_config(const WeightFile& file);
 // bounds are narrower than those of flags, and 0 is no default: the readers above fill in defaults of missing keys.
 void check_open_sizes(const std::string& path, const OpenConfig& config);
 
+// Sets which blocks see all keys before them, or rotate: as every n-th where they are, else as a list.
+void set_global_layers(Sizes& sizes, const std::vector<bool>& global);
+void set_rotary_layers(Sizes& sizes, const std::vector<bool>& rotates);
+// The key of a size ("kv-heads") in the file of the model, such as `num_key_value_heads`; the size's own if it has
+// none.
+std::string key_in_file(const OpenConfig& config, const std::string& flag);
+
 // config.json for a model with sizes_of_family(); keys that the class of the family in transformers lacks are left out.
 // `tied`: whether the unembedding is the embedding; `begin_token`: -1 for none; `end_tokens`: generation ends at one.
 std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t begin_token,

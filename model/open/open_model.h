@@ -32,7 +32,7 @@ OpenModel open_model(const std::string& path);
 
 // Loads the weights of a file of a family, of which matrices stay in it or, not `in_place`, are copied. Throws Error
 // (Exit::corrupt_checkpoint), naming the tensor: for one that is missing, of another shape or without a parameter, and
-// for NaN or infinite weights, which would make results meaningless without notice.
+// for NaN or infinite weights or matrices of zeros, which would make results meaningless without notice.
 void load_family_weights(std::shared_ptr<const WeightFile> file, const OpenConfig& config, ParameterArena& parameters,
                          bool in_place);
 

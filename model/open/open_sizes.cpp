@@ -1,17 +1,137 @@
-// Bounds of the sizes in the files of other programs.
+// The sizes in the files of other programs: their keys, their bounds, and lists of layers.
+#include <algorithm>
+#include <map>
+#include <optional>
+
 #include "engine/check.h"
 #include "engine/io/str_format.h"
 #include "model/open/open_config.h"
 #include "model/size_settings.h"
 
 namespace sink {
+namespace {
+
+using Keys = std::map<std::string, std::string>;  // by the flags of sizes
+
+// The keys of a family that are not those of most.
+const Keys& keys_of(const OpenConfig& config) {
+  static const Keys gpt2{{"layers", "n_layer"},      {"heads", "n_head"},
+                         {"width", "n_embd"},        {"feed-forward", "n_inner"},
+                         {"context", "n_positions"}, {"norm-epsilon", "layer_norm_epsilon"}};
+  static const Keys opt{{"feed-forward", "ffn_dim"}};
+  static const Keys neox{
+      {"norm-epsilon", "layer_norm_eps"}, {"rotary-base", "rotary_emb_base"}, {"rotary-part", "rotary_pct"}};
+  static const Keys falcon{
+      {"feed-forward", "ffn_hidden_size"}, {"kv-heads", "num_kv_heads"}, {"norm-epsilon", "layer_norm_epsilon"}};
+  static const Keys gemma{{"attention-scale", "query_pre_attn_scalar"}};
+  static const Keys gguf_layer_norm{{"norm-epsilon", "attention.layer_norm_epsilon"}};
+  static const Keys none{};
+  switch (config.names) {
+    case TensorNames::hf_gpt2:
+      return gpt2;
+    case TensorNames::hf_opt:
+      return opt;
+    case TensorNames::hf_neox:
+      return neox;
+    case TensorNames::hf_falcon:
+    case TensorNames::hf_falcon_2_norms:
+      return falcon;
+    case TensorNames::hf_post_norms:
+      return config.family == "olmo2" ? none : gemma;
+    case TensorNames::gguf:
+      return config.family == "gpt2" || config.family == "gpt_neox" ? gguf_layer_norm : none;
+    case TensorNames::gguf_falcon:
+    case TensorNames::gguf_falcon_2_norms:
+      return gguf_layer_norm;
+    default:
+      return none;
+  }
+}
+
+const Keys& common_keys(const OpenConfig& config) {
+  static const Keys llama2c{{"layers", "n_layers"},         {"heads", "n_heads"},   {"width", "dim"},
+                            {"feed-forward", "hidden_dim"}, {"context", "seq_len"}, {"vocabulary", "vocab_size"},
+                            {"kv-heads", "n_kv_heads"}};
+  static const Keys hugging_face{{"layers", "num_hidden_layers"},
+                                 {"heads", "num_attention_heads"},
+                                 {"width", "hidden_size"},
+                                 {"feed-forward", "intermediate_size"},
+                                 {"context", "max_position_embeddings"},
+                                 {"vocabulary", "vocab_size"},
+                                 {"kv-heads", "num_key_value_heads"},
+                                 {"window", "sliding_window"},
+                                 {"head-width", "head_dim"},
+                                 {"global-every", "layer_types"},
+                                 {"norm-epsilon", "rms_norm_eps"},
+                                 {"attention-scale", "attention_multiplier"},
+                                 {"rotary-base", "rope_theta"},
+                                 {"rotary-part", "partial_rotary_factor"},
+                                 {"rotary-factor", "factor"},
+                                 {"rotary-local-base", "rope_local_base_freq"},
+                                 {"rotary-context", "original_max_position_embeddings"},
+                                 {"no-rope-every", "no_rope_layer_interval"},
+                                 {"experts", "num_local_experts"},
+                                 {"chosen-experts", "num_experts_per_tok"}};
+  static const Keys gguf{{"layers", "block_count"},
+                         {"heads", "attention.head_count"},
+                         {"width", "embedding_length"},
+                         {"feed-forward", "feed_forward_length"},
+                         {"context", "context_length"},
+                         {"vocabulary", "vocab_size"},
+                         {"kv-heads", "attention.head_count_kv"},
+                         {"window", "attention.sliding_window"},
+                         {"head-width", "attention.key_length"},
+                         {"global-every", "attention.sliding_window_pattern"},
+                         {"norm-epsilon", "attention.layer_norm_rms_epsilon"},
+                         {"attention-scale", "attention.scale"},
+                         {"rotary-base", "rope.freq_base"},
+                         {"rotary-part", "rope.dimension_count"},
+                         {"rotary-factor", "rope.scaling.factor"},
+                         {"rotary-local-base", "rope.freq_base_swa"},
+                         {"rotary-context", "rope.scaling.original_context_length"},
+                         {"experts", "expert_count"},
+                         {"chosen-experts", "expert_used_count"}};
+  if (config.names == TensorNames::llama2c) return llama2c;
+  return config.names < TensorNames::gguf ? hugging_face : gguf;
+}
+
+// n where the layers n, 2 n, ... from 1, and no others, are set; 0: none is. No value for other lists.
+std::optional<std::int64_t> every_nth(const std::vector<bool>& layers) {
+  const auto first = std::ranges::find(layers, true);
+  const std::int64_t n = first == layers.end() ? 0 : first - layers.begin() + 1;
+  for (std::int64_t layer = 1; layer <= std::ssize(layers); ++layer)
+    if (layers[static_cast<std::size_t>(layer - 1)] != (n > 0 && layer % n == 0)) return std::nullopt;
+  return n;
+}
+
+}  // namespace
+
+std::string key_in_file(const OpenConfig& config, const std::string& flag) {
+  for (const Keys* keys : {&keys_of(config), &common_keys(config)})
+    if (const auto found = keys->find(flag); found != keys->end()) return found->second;
+  return setting_named(size_settings(), flag)->key();
+}
+
+void set_global_layers(Sizes& sizes, const std::vector<bool>& global) {
+  const std::optional<std::int64_t> every = every_nth(global);
+  sizes.global_every = every.value_or(0);
+  sizes.global_layers = every ? std::vector<bool>{} : global;
+}
+
+void set_rotary_layers(Sizes& sizes, const std::vector<bool>& rotates) {
+  std::vector<bool> others = rotates;
+  others.flip();
+  const std::optional<std::int64_t> every = every_nth(others);
+  sizes.no_rope_every = every.value_or(0);
+  sizes.rotary_layers = every ? std::vector<bool>{} : rotates;
+}
 
 void check_open_sizes(const std::string& path, const OpenConfig& config) {
   const Sizes& sizes = config.sizes;
   auto refuse = [&](const std::string& why) { throw Error(path + ": " + why, Exit::corrupt_checkpoint); };
   auto require = [&](SettingRule rule, const SettingValue& value) {
     try {
-      rule.read(plain_text(value), "`" + rule.key() + "`");
+      rule.read(plain_text(value), "`" + key_in_file(config, rule.flag) + "`");
     } catch (const Error& error) { refuse(error.what()); }
   };
   auto require_within = [&](const char* flag, double low, double high) {
@@ -52,7 +172,8 @@ void check_open_sizes(const std::string& path, const OpenConfig& config) {
     if (!(scale >= 1e-6 && scale <= 1e6))
       refuse("the factor of " + std::string(what) + " must be from 1e-6 to 1e6, got " + str_format("%g", scale));
   for (const Setting<Sizes>& size : size_settings()) require(size, size.value(sizes));
-  const std::string error = validate(sizes, [](const std::string& flag) { return "`" + flag + "`"; });
+  const std::string error =
+      validate(sizes, [&](const std::string& flag) { return "`" + key_in_file(config, flag) + "`"; });
   if (!error.empty()) refuse(error);
 }
 

@@ -22,7 +22,7 @@ EvenAttention by_mask(const VisibleKeys& keys, std::int64_t k = 1) {
       double visible = keys.extra_key ? 1 : 0;
       bool sees_k = false, sees_star = keys.extra_key;
       for (std::int64_t j = 1; j <= P; ++j) {
-        const bool windowed = keys.window > 0 && !(keys.global_every > 0 && layer % keys.global_every == 0);
+        const bool windowed = keys.window > 0 && layer > keys.global_layers;
         bool sees = j <= i && (!windowed || i - j < keys.window);
         if (keys.document_starts)
           sees = j <= X || (sees && i > X && document(i) == document(j));
@@ -63,10 +63,10 @@ TEST_CASE("even attention: every window, prefix, block, extra key and sink token
   constexpr std::int32_t kStarts[] = {0, 0, 0, 3, 4, 4, 4, 4, 8, 8};
   for (std::int64_t window : {0, 1, 3, 9, 100})
     for (std::int64_t prefix : {0, 1, 2, 7, 20})
-      for (std::int64_t global_every : {0, 2})
+      for (std::int64_t global_layers : {0, 1, 3})
         for (const std::int32_t* starts : {(const std::int32_t*)nullptr, prefix > 0 ? nullptr : kStarts})
           for (int extra : {0, 1, 2}) {
-            const VisibleKeys keys{10, 3, window, prefix, global_every, extra == 1, extra == 2 ? 1 : 0, starts};
+            const VisibleKeys keys{10, 3, window, prefix, global_layers, extra == 1, extra == 2 ? 1 : 0, starts};
             CAPTURE(window);
             CAPTURE(prefix);
             CAPTURE(extra);

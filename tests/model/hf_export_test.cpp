@@ -252,19 +252,22 @@ TEST_CASE("export: what transformers cannot compute is refused by name, and noth
     CHECK(entries(folder.path) == 0);
   };
   refused("op_sigmoid_none", [](Sizes&) {}, {"op_sigmoid_none", "attention=Sigmoid", "gemma3"});
-  refused("baseline", [](Sizes& s) { s.prefix = 3; }, {"`llama`", "prefix", "3"});
-  refused("llama3", [](Sizes& s) { s.attention_scale = 1; }, {"attention_scale"});
-  refused("baseline", [](Sizes& s) { s.window = 3, s.global_every = 2; }, {"global_every"});
-  refused("llama3", [](Sizes& s) { s.rotary_part = 0.5; }, {"rotary_part", "0.5"});
-  refused("baseline", [](Sizes& s) { s.rotary_part = 0.5, s.rotary_factor = 2; }, {"rotary_part", "0.5"});
-  refused("gpt2", [](Sizes& s) { s.kv_heads = 1; }, {"`gpt2`", "kv_heads"});
-  refused("gpt2", [](Sizes& s) { s.window = 4; }, {"window"});
-  refused("falcon", [](Sizes& s) { s.head_width = 12; }, {"`falcon`", "head_width"});
-  refused("olmo2", [](Sizes& s) { s.window = 4; }, {"`olmo2`", "window"});
-  refused("qwen3", [](Sizes& s) { s.no_rope_every = 2; }, {"no_rope_every"});
-  refused("opt", [](Sizes& s) { s.norm_epsilon = 1e-3; }, {"norm_epsilon"});
-  refused("llama3", [](Sizes& s) { s.window = 4; }, {"window"});
-  refused("gemma3", [](Sizes& s) { s.window = 4, s.rotary_factor = 2; }, {"rotary_local_base"});
+  refused("baseline", [](Sizes& s) { s.prefix = 3; }, {"`llama` has `--prefix 3`; there it would be 0"});
+  refused("llama3", [](Sizes& s) { s.attention_scale = 1; }, {"`--attention-scale 1.0`"});
+  refused("baseline", [](Sizes& s) { s.window = 3, s.global_every = 2; }, {"`--global-every 2`"});
+  refused("llama3", [](Sizes& s) { s.rotary_part = 0.5; }, {"`--partial-rotary-factor 0.5`"});
+  refused("baseline", [](Sizes& s) { s.rotary_part = 0.5, s.rotary_factor = 2; },
+          {"`--partial-rotary-factor 0.5` together with `--rotary-factor 2.0`; each of them alone has one"});
+  refused("baseline", [](Sizes& s) { s.window = 4, s.attention_scale = 0.3; },
+          {"`llama` has `--window 4` together with `--attention-scale 0.3`; each of them alone has one"});
+  refused("gpt2", [](Sizes& s) { s.kv_heads = 1; }, {"`gpt2`", "`--kv-heads 1`"});
+  refused("gpt2", [](Sizes& s) { s.window = 4; }, {"`--window 4`"});
+  refused("falcon", [](Sizes& s) { s.head_width = 12; }, {"`falcon`", "`--head-width 12`"});
+  refused("olmo2", [](Sizes& s) { s.window = 4; }, {"`olmo2`", "`--window 4`"});
+  refused("qwen3", [](Sizes& s) { s.no_rope_every = 2; }, {"`--no-rope-every 2`"});
+  refused("opt", [](Sizes& s) { s.norm_epsilon = 1e-3; }, {"`--norm-epsilon 0.001`"});
+  refused("llama3", [](Sizes& s) { s.window = 4; }, {"`--window 4`"});
+  refused("gemma3", [](Sizes& s) { s.window = 4, s.rotary_factor = 2; }, {"`--rotary-local-base"});
   std::filesystem::create_directory(out);
   const auto model = make_model("baseline", small_sizes(), DType::F32);
   check_refused([&] { export_hf(ablation_named("baseline"), *model, {}, out + "/"); }, {out, "there already"},

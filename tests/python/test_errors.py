@@ -75,9 +75,25 @@ def test_wrong_ids(model, ids, text):
             call(ids)
 
 
-def test_ragged_ids_are_refused(model):
-    with pytest.raises(ValueError):
-        model([[1, 2], [3]])
+def test_ragged_ids_and_lists_of_texts_are_refused(model):
+    ragged = [[1, 2], [3]]
+    hook = lambda activation, name: [[1.0, 2.0], [3.0]]
+    for call in (lambda: model(ragged), lambda: model.loss(IDS, targets=ragged), lambda: model.decode(ragged), lambda: model([1, [2]]),
+                 lambda: model.tokens((np.ones(2, int), np.ones(3, int))), lambda: model.run_with_hooks(IDS, [(("pattern", 0), hook)])):
+        with pytest.raises(sinklab.Error, match="lists of unequal length; give sequences of one length") as caught:
+            call()
+        assert "\n" not in str(caught.value)
+    for texts in (["a", "b c"], ("a", [1])):
+        with pytest.raises(sinklab.Error, match="got a list of 2 with a text in it; give one text at a time"):
+            model(texts)
+
+
+def test_an_unknown_ablation_names_what_a_user_of_the_package_has():
+    with pytest.raises(sinklab.Error, match=r"'baselin' is not one of the \d+ ablations that sinklab.ablation_names\(\) lists; did you mean baseline"):
+        sinklab.ablation("baselin")
+    with pytest.raises(sinklab.Error) as caught:
+        sinklab.ablation("zzz")
+    assert "cmake" not in str(caught.value)
 
 
 def test_texts_of_a_model_without_tokenizer(model):

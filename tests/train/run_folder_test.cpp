@@ -107,7 +107,9 @@ TEST_CASE("run folder: a new run without a checkpoint never takes the place of t
     again.set_aside_older_run();
     CHECK(read_bytes(run + "/.replaced/checkpoint.h5") == "checkpoint.h5");
   }
-  CHECK(contains(open_run_folder(run_in(run, "auto")).notes.at(0), "is kept in " + run + "/.replaced"));
+  const std::string note = open_run_folder(run_in(run, "auto")).notes.at(0);
+  CHECK(contains(note, "is kept in " + run + "/.replaced"));
+  CHECK_FALSE(contains(note, "--force"));      // which this start does not have
   write_bytes(run + "/checkpoint.h5", "new");  // killed right after its first checkpoint
   CHECK(open_run_folder(run_in(run, "auto")).resume_from == run + "/checkpoint.h5");
   CHECK_FALSE(fs::exists(run + "/.replaced"));

@@ -7,7 +7,9 @@
 
 #include "engine/stop_point.h"
 #include "model/all_ablations.h"
+#include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/subprocess.h"
 #include "train/interrupt.h"
 
 using namespace sink;
@@ -61,6 +63,20 @@ TEST_CASE("training run: observers see every step in their order, checkpoints be
   calls.clear();
   CHECK(run.train({&a}) == TrainingRun::Ending::complete);  // nothing is left to do
   CHECK(calls.empty());
+}
+
+TEST_CASE("training run: evaluations are left out but for the last with eval-every 0, and their checkpoints refused") {
+  RunConfig config = small_config(3);
+  config.eval_every = 0;
+  TrainingRun run(config, ablation_named("baseline"));
+  std::vector<std::string> calls;
+  Witness a("a", calls);
+  CHECK(run.train({&a}) == TrainingRun::Ending::complete);
+  CHECK(calls == std::vector<std::string>{"a1", "a2", "a3 save", "a3 e"});
+  config.run = "run";
+  config.birth_checkpoints = 2;
+  CHECK(
+      contains(error_of([&] { require_consistent(config, ablation_named("baseline")); }), "--eval-every 0 makes none"));
 }
 
 TEST_CASE("training run: a signal ends it after the step and its checkpoint") {

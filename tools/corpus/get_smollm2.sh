@@ -17,10 +17,11 @@ python3 -m pip --version >/dev/null 2>&1 || fail "python3 with pip is needed to 
 mkdir -p "$folder"
 find "$folder" -maxdepth 1 -name '.download.*' -mmin +60 -exec rm -rf {} +  # of calls that were killed
 work=$(mktemp -d "$folder/.download.XXXXXX")
-trap 'rm -rf "$work"' EXIT
+trap 'trap "" INT TERM HUP; rm -rf "$work"' EXIT
 
 # By name, from whatever index pip is set up for. A download needs no virtual environment, an installation would.
-timeout 300 python3 -m pip download -q --retries 1 --timeout 20 --no-cache-dir --only-binary :all: --no-deps -d "$work" \
+# In the foreground: `timeout` leaves pip in the process group that a Ctrl-C or quickstart.sh ends.
+timeout --foreground 300 python3 -m pip download -q --retries 1 --timeout 20 --no-cache-dir --only-binary :all: --no-deps -d "$work" \
   "$package==$version" >&2 || fail "pip cannot download $package $version (see above); is the network there?"
 python3 - "$work"/*.whl "$name" "$work" <<'PYTHON' || fail "$package $version does not hold $name"
 import shutil, sys, zipfile

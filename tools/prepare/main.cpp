@@ -58,8 +58,8 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Creates and locks the output folder before any work. Throws Error if it cannot be written, or holds files of these
-// names that `prepare` did not make.
+// Creates and locks the output folder before any work. Throws Error if it cannot be written, or without `force` if it
+// holds finished data, or files of these names that `prepare` did not make.
 FolderLock take_folder(const std::string& path, bool force) {
   make_folders(path);
   SINK_CHECK(::access(path.c_str(), W_OK) == 0, "prepare", "cannot write into " + path + ": " + std::strerror(errno),
@@ -72,6 +72,11 @@ FolderLock take_folder(const std::string& path, bool force) {
     return std::filesystem::exists(path + "/tokens.h5") && tokens.recognises(path + "/tokens.h5");
   };
   require_output(path + "/tokenizer.json", {"of tokens made by `prepare`", is_ours}, force);
+  if (!force && is_ours(path) && std::filesystem::exists(path + "/tokenizer.json"))
+    throw Error(path +
+                    " already holds data of `prepare`, without which the runs that read it cannot resume; choose "
+                    "another --out, or --force replaces it",
+                Exit::usage);
   return lock;
 }
 
@@ -272,7 +277,7 @@ bool parse(int argc, char** argv, Options& options) {
       ->check(real_number(0.0001, 0.5))
       ->capture_default_str()
       ->type_name("F");
-  app.add_flag("--force", options.force, "replace files that `prepare` did not make");
+  app.add_flag("--force", options.force, "replace data, or files of another program, in --out");
   app.footer(
       "Text is plain (documents separated by lines <|endoftext|>) or JSONL (one object "
       "per line), also as gzip or zstd. Empty, too short and repeated documents are "

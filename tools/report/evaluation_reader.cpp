@@ -188,11 +188,16 @@ double at_epsilon(const Row& epsilons, const Row& values, double epsilon) {
   return kNaN;
 }
 
-// Whether interventions were measured on the input of the run's evaluation. Older files lack the data's checksum.
+// Whether interventions are of this run, and of the input of its evaluation. Older files lack the seed and the data's
+// checksum.
 bool is_of_evaluation(const Reader& interventions, const Run& run) {
   const Evaluation& e = *run.evaluation;
   const std::string data = interventions.text("measured_data_sha256", "");
-  return interventions.integer("step", run.step) == run.step && interventions.text("input", e.input) == e.input &&
+  return interventions.text("ablation", run.ablation) == run.ablation &&
+         interventions.text("policies", run.policies) == run.policies &&
+         interventions.seed("seed", run.seed) == run.seed &&
+         interventions.text("precision", run.precision) == run.precision &&
+         interventions.integer("step", run.step) == run.step && interventions.text("input", e.input) == e.input &&
          interventions.integer("context", run.context) == run.context &&
          (data.empty() || e.data_sha256.empty() || data == e.data_sha256);
 }

@@ -4,12 +4,11 @@
 #include <cstdlib>
 
 #include "engine/io/str_format.h"
+#include "engine/io/text_table.h"
 
 namespace sink::report {
 
-std::string number(double value, int decimals) {
-  return std::isfinite(value) ? str_format("%.*f", decimals, value) : "\u2013";
-}
+std::string number(double value, int decimals) { return std::isfinite(value) ? fixed_text(value, decimals) : "\u2013"; }
 
 std::string percent(double share) {
   const double value = 100 * share;

@@ -194,7 +194,7 @@ Run to_measurement(const json& object, const std::string& file) {
   Run run;
   run.folder = file;
   run.name = fs::path(file).stem().string();
-  run.config_toml = Reader{object, file}.text("config_toml", "");
+  run.config_toml = run.measured_config = Reader{object, file}.text("config_toml", "");
   read_settings(file + " (config_toml)", run);
   read_identity(object, file, run);
   run.name = name_of_model(run.name);
@@ -257,6 +257,11 @@ Run read_run_folder(const std::string& folder) {
          folder +
              " is not a run folder: expected evaluation.json, or config.toml and metrics.jsonl of a run in progress",
          Exit::bad_input);
+  // A pipe or a device would block, or never end.
+  for (const char* name : {"config.toml", "metrics.jsonl", "evaluation.json", "interventions.json", "failure.txt"})
+    if (const fs::path file = root / name; fs::exists(file) && !fs::is_regular_file(file))
+      fail("report", file.string() + " is not a regular file; expected a file that a run wrote: remove it",
+           Exit::bad_input);
   const std::string config = root / "config.toml", metrics = root / "metrics.jsonl",
                     evaluation = root / "evaluation.json", failure = root / "failure.txt";
   Run run;
@@ -266,11 +271,12 @@ Run read_run_folder(const std::string& folder) {
   read_clock(run);
   json object = json::object();
   if (fs::exists(evaluation)) object = require_measurement(read_json(evaluation), evaluation);
+  run.measured_config = Reader{object, evaluation}.text("config_toml", "");
   if (fs::exists(config)) {
     run.config_toml = read_file("report", config);
     read_settings(config, run);
   } else {
-    run.config_toml = Reader{object, evaluation}.text("config_toml", "");
+    run.config_toml = run.measured_config;
     read_settings(evaluation + " (config_toml)", run);
   }
   if (!object.empty() && !was_continued(run, object, evaluation)) {
@@ -327,7 +333,7 @@ std::vector<std::string> runs_inside(const std::string& folder) {
 // A run and, if it started from a checkpoint, the measurement of that checkpoint.
 void read_folder_into(const std::string& folder, std::vector<Run>& runs) {
   const std::string before = folder + "/evaluation-before.json";
-  if (fs::exists(before)) std::ranges::move(read_measurements(before), std::back_inserter(runs));
+  if (fs::is_regular_file(before)) std::ranges::move(read_measurements(before), std::back_inserter(runs));
   runs.push_back(read_run_folder(folder));
 }
 

@@ -90,6 +90,7 @@ struct Run {
   std::string policies;   // likewise
   std::string attention;  // the Attention of `policies`, in lower case; else the ablation or the name
   std::string commit, date, precision, config_toml;
+  std::string measured_config;                  // config_toml in its evaluation.json; empty if unknown
   std::string machine;                          // the processor it was trained on; empty if unknown
   std::string data_sha256;                      // of the training tokens; empty if unknown
   std::string initial_sha256;                   // of the parameters it started from; empty if drawn, or unknown

@@ -245,11 +245,13 @@ std::optional<VisibleKeys> visible_keys_of(const Run& run) {
   if (!window || !prefix || T < 1 || T > kLongestContext || !run.evaluation || run.evaluation->extra == "unknown" ||
       setting(run, "document-mask") == "true")
     return std::nullopt;
+  const std::int64_t layers = std::max<std::int64_t>(1, count("layers").value_or(1));
+  const std::int64_t every = count("global_every").value_or(count("global-every").value_or(0));
   return VisibleKeys{.T = T,
-                     .layers = std::max<std::int64_t>(1, count("layers").value_or(1)),
+                     .layers = layers,
                      .window = *window,
                      .prefix = *prefix,
-                     .global_every = count("global_every").value_or(count("global-every").value_or(0)),
+                     .global_layers = every > 0 ? layers / every : 0,
                      .extra_key = run.evaluation->extra == "key",
                      .extra_tokens = run.evaluation->extra == "token" ? 1 : 0,
                      .by_all_rows = divides_by_all_rows(run)};

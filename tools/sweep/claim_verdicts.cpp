@@ -207,7 +207,7 @@ std::string count_of(const std::vector<JudgedClaim>& claims) {
 std::string markdown_of(const std::vector<Cells>& rows) {
   std::string text;
   for (const Cells& row : rows) {
-    for (const std::string& cell : row) text += "| " + cell + " ";
+    for (const std::string& cell : row) text += "| " + markdown_cell(cell) + " ";
     text += "|\n";
     if (&row != &rows.front()) continue;
     for (std::size_t c = 0; c < row.size(); ++c) text += "|---";
@@ -341,7 +341,8 @@ std::string verdicts_markdown(const Preregistration& registered, const RunsOfStu
   const std::vector<RecipeCandidate> candidates = recipe_candidates(registered, runs);
   const std::vector<JudgedClaim> claims = judge(registered, runs);
   std::string text = std::string(kMarkdownMark) + "# Verdicts on the registered claims\n\n" + count_of(claims) +
-                     " The claims, tests and words are defined in `" + printable(registered.path) + "`.\n\n";
+                     " The claims, tests and words are defined in `" + markdown_text(printable(registered.path)) +
+                     "`.\n\n";
   if (!claims.empty()) text += markdown_of(claim_cells(claims)) + "\n";
   if (std::ranges::any_of(claims, [](const JudgedClaim& judged) {
         return judged.verdict == ClaimVerdict::underpowered && std::isnan(judged.smallest);
@@ -350,10 +351,11 @@ std::string verdicts_markdown(const Preregistration& registered, const RunsOfStu
   std::set<std::string> sentences;
   for (const JudgedClaim& judged : claims)
     if (!judged.claim.not_testable.empty() && sentences.insert(judged.claim.not_testable).second)
-      text += "Not testable, " + printable(judged.claim.run) + ": " + printable(judged.claim.not_testable) + "\n\n";
+      text += "Not testable, " +
+              markdown_text(printable(judged.claim.run) + ": " + printable(judged.claim.not_testable)) + "\n\n";
   text += "## Choice of the recipe\n\n";
   if (!candidates.empty()) text += markdown_of(candidate_cells(candidates)) + "\n";
-  return text + chosen(candidates, registered.choice.seeds.size()) + "\n";
+  return text + markdown_text(chosen(candidates, registered.choice.seeds.size())) + "\n";
 }
 
 std::string verdicts_csv(const Preregistration& registered, const RunsOfStudies& runs) {

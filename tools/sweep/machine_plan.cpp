@@ -114,8 +114,8 @@ MachinePlan fastest_plan(const TimedRun& run, std::int64_t cores, std::size_t ru
 }
 
 double seconds_of_run(const RunConfig& config, double seconds_per_step) {
-  const double steps = static_cast<double>(config.steps),
-               evaluations = std::floor(steps / static_cast<double>(config.eval_every)) + 2,
+  const double steps = static_cast<double>(config.steps), every = static_cast<double>(config.eval_every),
+               evaluations = config.eval_every > 0 ? std::floor(steps / every) + 2 : 2,
                sequence = seconds_per_step / static_cast<double>(config.batch * config.accumulate);
   return steps * seconds_per_step + evaluations * static_cast<double>(config.eval_sequences) * sequence / 3;
 }

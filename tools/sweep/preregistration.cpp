@@ -1,6 +1,7 @@
 #include "tools/sweep/preregistration.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 
@@ -18,8 +19,10 @@ class Reader : public SectionsReader {
   using SectionsReader::SectionsReader;
 
   double number(const TomlEntry& entry) {
+    require_texts(entry, false);
     const std::optional<double> value = parse_number<double>(one(entry));
-    if (!value || !(*value >= 0)) add_problem(entry.line, entry.key + " is a number that is not negative");
+    if (!value || !(*value >= 0 && std::isfinite(*value)))
+      add_problem(entry.line, entry.key + " is a number that is not negative");
     return value.value_or(0);
   }
   // Of p values.
@@ -30,6 +33,7 @@ class Reader : public SectionsReader {
   }
   std::vector<std::uint64_t> seeds(const TomlEntry& entry) {
     std::vector<std::uint64_t> numbers;
+    require_texts(entry, false);
     for (const std::string& word : entry.values) {
       const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(word);
       if (!value) add_problem(entry.line, "`" + printable(word.substr(0, 60)) + "` is no seed");

@@ -1,6 +1,7 @@
 // Reads the sections of a TOML file and collects what is wrong in it, so that one error names every line.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,12 @@ class SectionsReader {
     std::string text;
     for (const std::string& problem : problems_) text += (text.empty() ? "" : "; ") + problem;
     throw Error(text, Exit::usage);
+  }
+
+  // Values of the other kind are a problem: a text for a number or a truth, or one of these for a text.
+  void require_texts(const TomlEntry& entry, bool texts) {
+    if (std::find(entry.in_quotes.begin(), entry.in_quotes.end(), !texts) != entry.in_quotes.end())
+      add_problem(entry.line, entry.key + (texts ? " must be a text in quotes" : " must have no quotes"));
   }
 
   // The single value of an entry; a list is a problem.

@@ -1,9 +1,12 @@
 #include "tools/sweep/study_file.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <set>
+#include <variant>
 
 #include "engine/check.h"
 #include "engine/io/file.h"
@@ -50,6 +53,7 @@ class StudyReader : public SectionsReader {
       add_problem(entry.line, setting->flag + " cannot be set in a study: " + why);
       return "";
     }
+    require_texts(entry, std::holds_alternative<std::string>(setting->of_kind));
     for (const std::string& value : entry.values) try {  // refuses a bad value here, where its line is known
         RunConfig config;
         setting->set(config, value, setting->flag);
@@ -80,6 +84,7 @@ void append(GivenSettings& to, const GivenSettings& more) { to.insert(to.end(), 
 
 void read_seeds(const TomlEntry& entry, StudyReader& reader, StudyFile& study) {
   std::set<std::uint64_t> seen;
+  reader.require_texts(entry, false);
   for (const std::string& text : entry.values) {
     const std::optional<std::uint64_t> seed = parse_number<std::uint64_t>(text);
     if (!seed)
@@ -108,16 +113,24 @@ void read_head(const TomlSection& head, StudyReader& reader, StudyFile& study) {
     const std::string value = reader.one(entry);
     if (const auto text = texts.find(entry.key); text != texts.end()) {
       study.*text->second = value;
+      reader.require_texts(entry, entry.key != "cpu-hours");
+      const std::optional<double> hours = parse_number<double>(value);
+      if (entry.key == "cpu-hours" && !(hours && *hours > 0 && std::isfinite(*hours)))
+        reader.add_problem(entry.line, "cpu-hours must be a number above 0, got `" + shown(value) + "`");
       if (entry.key == "name" && !is_name(value))
         reader.add_problem(entry.line, "a name has only lower-case letters, digits, - and _");
     } else if (entry.key == "checkpoints") {
       study.whole_checkpoints = value == "whole";
+      reader.require_texts(entry, true);
       if (value != "whole" && value != "parameters")
         reader.add_problem(entry.line, "checkpoints must be \"whole\" or \"parameters\"");
     } else if (entry.key == "interventions") {
       study.interventions = value == "true";
+      reader.require_texts(entry, false);
       if (value != "true" && value != "false") reader.add_problem(entry.line, "interventions must be true or false");
-    } else if (entry.key != "recipe") {
+    } else if (entry.key == "recipe") {
+      reader.require_texts(entry, true);
+    } else {
       std::vector<std::string> known{"seeds", "recipe", "checkpoints", "interventions"};
       for (const auto& [key, member] : texts) known.push_back(key);
       const std::string key = shown(entry.key);
@@ -145,12 +158,15 @@ RunGrid read_grid(const TomlSection& section, StudyReader& reader) {
   for (const TomlEntry& entry : section.entries) {
     if (entry.key == "ablation" || entry.key == "from") {
       (entry.key == "from" ? grid.from : grid.ablations) = entry.values;
+      reader.require_texts(entry, true);
       multiply(entry);
     } else if (entry.key == "size") {
       grid.size = reader.one(entry);
+      reader.require_texts(entry, true);
       if (grid.size != "cpu" && grid.size != "gpu") reader.add_problem(entry.line, "size must be \"cpu\" or \"gpu\"");
     } else if (entry.key == "study") {
       grid.study = entry.values;
+      reader.require_texts(entry, true);
     } else if (std::string flag = reader.new_setting_of(entry, own, given); !flag.empty()) {
       grid.settings.emplace_back(flag, entry.values);
       multiply(entry);
@@ -201,13 +217,20 @@ StudyFile study_of(StudyReader& reader, const std::string& where, StudyReader re
   return study;
 }
 
-// The file that the entry `recipe` of a study names.
+// The file that the entry `recipe` of a study names. A study of another person must not show lines of any other file,
+// as messages about a recipe do.
 std::string find_recipe(const std::string& study, const TomlEntry& entry) {
   const std::string& name = entry.values.front();
+  const auto checked = [&](const std::string& path) {
+    if (fs::weakly_canonical(path).extension() == ".toml") return path;
+    throw Error(
+        study + ": line " + std::to_string(entry.line) + ": recipe must name a .toml file, got " + in_quotes(path),
+        Exit::usage);
+  };
   const std::string beside = (fs::path(study).parent_path() / name).lexically_normal().string();
-  if (fs::exists(beside)) return beside;
+  if (fs::exists(beside)) return checked(beside);
   const std::string folder = studies_folder(), shared = (fs::path(folder) / name).lexically_normal().string();
-  if (!folder.empty() && fs::exists(shared)) return shared;
+  if (!folder.empty() && fs::exists(shared)) return checked(shared);
   throw Error(study + ": line " + std::to_string(entry.line) + ": there is no recipe " + beside +
                   (folder.empty() ? "" : ", nor " + shared) +
                   "; set recipe to the path of the file, absolute or relative to this study",

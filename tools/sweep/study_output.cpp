@@ -61,8 +61,11 @@ std::vector<StudyOutcome> outcomes_of(const StudyState& state) {
     const FoundRun found = found_run(run.config);
     if (report::is_run_folder(run.config.run)) outcome.run = report::read_run_folder(run.config.run);
     const std::string before = run.config.run + "/evaluation-before.json";
-    if (run.from && std::filesystem::exists(before))
-      outcome.before = report::read_measurements(before).front().evaluation;
+    if (run.from && std::filesystem::exists(before)) {
+      const report::Run start = report::read_measurements(before).front();
+      require_own_measurement(start, before, run.config);
+      outcome.before = start.evaluation;
+    }
     if (found.status == RunStatus::failed)
       outcome.problem = "failed: " + found.reason;
     else if (found.status != RunStatus::complete && run.from &&

@@ -8,6 +8,7 @@
 #include "engine/io/html.h"
 #include "engine/io/printable.h"
 #include "engine/io/svg.h"
+#include "engine/io/text_table.h"
 #include "tools/sweep/study_results.h"
 #include "train/run_config_table.h"
 
@@ -193,8 +194,7 @@ Panel panel_of(const StudyResults& results, const RowOrder& order, const std::st
 std::string values_at(double x, double y, const Panel& panel, const Mark& mark) {
   std::string svg;
   if (mark.mean.n > 0) {
-    char text[32];
-    std::snprintf(text, sizeof text, panel.is_difference ? "%+.*f" : "%.*f", panel.decimals, mark.mean.mean);
+    const std::string text = fixed_text(mark.mean.mean, panel.decimals, panel.is_difference);
     svg += text_at(x, y, mark.seeds.size() == 1 ? "class=\"value one\"" : "class=\"value\"", text);
   }
   if (!mark.papers_value.empty()) svg += text_at(x + 44, y, "class=\"papers-value\"", mark.papers_value);

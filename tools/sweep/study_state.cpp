@@ -38,11 +38,12 @@ bool has_interventions(const report::Run& run) {
 
 // Whether a row has what training measured at its end, not a later measurement of another input, data or length, with
 // another precision, of other sequences, or of an edited model. Training measures fewer than eval-sequences only where
-// the data has no more, and has taken time.
+// the data has no more. An evaluation.json of training names its machine, and the row of one has taken time.
 bool is_of_training(const report::Run& row, const RunConfig& config) {
   if (!row.evaluation) return true;
+  const bool trained = row.measured_config.empty() ? row.seconds > 0 : !row.machine.empty();
   const bool all_sequences = row.sequences == 0 || row.sequences == config.eval_sequences ||
-                             (row.sequences < config.eval_sequences && row.seconds > 0);
+                             (row.sequences < config.eval_sequences && trained);
   return report::measures_own_text(row) && all_sequences && (row.context == 0 || row.context == config.context) &&
          (row.precision.empty() || row.precision == config.precision);
 }
@@ -100,24 +101,44 @@ std::string differing_settings(const RunConfig& stored, const RunConfig& wanted)
 namespace {
 
 // A file that a program wrote: what is wrong with it is damage, and no mistake of the user.
-RunConfig read_stored_config(const std::string& file) {
+RunConfig stored_config(const std::string& toml, const std::string& file) {
   try {
-    return run_config_from_toml(read_file("sweep", file), file);
+    return run_config_from_toml(toml, file);
   } catch (const Error& error) { throw error.code == Exit::usage ? Error(error.what(), Exit::bad_input) : error; }
 }
 
 }  // namespace
 
+void require_own_measurement(const report::Run& measured, const std::string& file, const RunConfig& run) {
+  std::string differing;
+  if (measured.measured_config.empty())
+    differing = "it has no config_toml";
+  else
+    differing = differing_settings(stored_config(measured.measured_config, file + " (config_toml)"), run);
+  if (differing.empty() && !is_of_training(measured, run)) {
+    const report::Evaluation& e = *measured.evaluation;
+    differing = "input " + in_quotes(e.input) + (e.positions.empty() ? "" : ", positions " + in_quotes(e.positions)) +
+                (e.data.empty() ? "" : ", data " + in_quotes(e.data)) + ", " + counted(measured.sequences, "sequence") +
+                " of " + counted(measured.context, "token") + ", " + in_quotes(measured.precision);
+  }
+  if (differing.empty()) return;
+  throw Error(file + " is not what this run measured (" + differing +
+                  "); expected the file that its training wrote: move this one away, and the same command measures the "
+                  "run again",
+              Exit::bad_input);
+}
+
 FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& data_checksum) {
   const std::string config = wanted.run + "/config.toml";
   if (!fs::exists(config)) return {};
-  const RunConfig stored = read_stored_config(config);
+  const RunConfig stored = stored_config(read_file("sweep", config), config);
   if (std::string differing = differing_settings(stored, wanted); !differing.empty())
     throw Error(wanted.run + " holds a run with " + differing + "; give another --out, or move it away", Exit::usage);
   FoundRun found{RunStatus::begun, "", stored.threads};
   if (fs::exists(wanted.run + "/evaluation.json")) {
     const report::Run run = report::read_run_folder(wanted.run);
     if (run.finished && run.step == wanted.steps) {
+      require_own_measurement(run, wanted.run + "/evaluation.json", wanted);
       const std::string wanted_data = data_checksum ? data_checksum() : "";
       if (!wanted_data.empty() && run.data_sha256 != wanted_data)
         throw Error(wanted.run + " holds a run on other data (its tokens have the checksum " +

@@ -1,7 +1,7 @@
 // A study's results as a table for a terminal, Markdown, CSV and a section of an HTML page (study_results.h).
 #include <algorithm>
+#include <cctype>
 #include <cmath>
-#include <cstdio>
 #include <set>
 
 #include "engine/io/csv.h"
@@ -14,17 +14,11 @@
 namespace sink {
 namespace {
 
-std::string fixed(double value, int decimals, bool with_sign = false) {
-  char text[64];
-  std::snprintf(text, sizeof text, with_sign ? "%+.*f" : "%.*f", decimals, value);
-  return text;
-}
-
 // "14.6 ± 1.2"; without an interval only the mean; "" without runs.
 std::string cell(const Estimate& estimate, int decimals, bool with_sign = false) {
   if (estimate.n == 0) return "";
-  const std::string mean = fixed(estimate.mean, decimals, with_sign);
-  return estimate.has_interval() ? mean + " ± " + fixed(estimate.half, decimals) : mean;
+  const std::string mean = fixed_text(estimate.mean, decimals, with_sign);
+  return estimate.has_interval() ? mean + " ± " + fixed_text(estimate.half, decimals) : mean;
 }
 
 // Whether a measure has a column: some group has it; for the second and third token, with a sink above one percent; the
@@ -152,7 +146,7 @@ std::vector<std::string> notes(const StudyResults& results) {
                   plain_text(SettingValue(config.learning_rate)) + " in the first run of the table; seeds " + seeds +
                   ".");
   lines.push_back(std::to_string(results.complete) + " of " + std::to_string(results.runs) + " runs complete, " +
-                  fixed(results.core_hours, 2) + " core-hours" +
+                  fixed_text(results.core_hours, 2) + " core-hours" +
                   (results.machines.empty() ? "" : " on " + joined(results.machines, ", ")) +
                   (results.commits.empty() ? "" : ", commit " + joined(results.commits, ", ")) +
                   (results.commits.size() > 1 ? " (a mean may combine several)" : "") + ".");
@@ -179,15 +173,6 @@ std::string title_of(const StudyResults& results) {
          (results.study.section.empty() ? "" : " (paper: " + printable(results.study.section) + ")");
 }
 
-std::string with_escaped_bars(const std::string& text) {
-  std::string escaped;
-  for (char c : text) {
-    if (c == '|') escaped += '\\';
-    escaped += c;
-  }
-  return escaped;
-}
-
 // Keeps a mean and its interval on one line.
 std::string unbroken(std::string html) {
   for (std::size_t at; (at = html.find(" ± ")) != std::string::npos;) html.replace(at, 4, "&nbsp;±&nbsp;");
@@ -210,6 +195,26 @@ std::string table_html(const std::vector<Cells>& rows) {
 
 }  // namespace
 
+std::string markdown_text(const std::string& text) {
+  constexpr std::string_view kOurs = "<ablation>";
+  std::string escaped;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const unsigned char next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : ' ';
+    const bool begins_tag = text[i] == '<' && (std::isalpha(next) || next == '/' || next == '!' || next == '?');
+    escaped += begins_tag && text.compare(i, kOurs.size(), kOurs) != 0 ? "&lt;" : text.substr(i, 1);
+  }
+  return escaped;
+}
+
+std::string markdown_cell(const std::string& text) {
+  std::string escaped;
+  for (char c : markdown_text(text)) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
 std::string study_text(const StudyResults& results) {
   std::string text = title_of(results) + "\n\n" + aligned(cells_of(results)) + "\n";
   for (const std::string& note : notes(results)) text += note + "\n";
@@ -219,9 +224,9 @@ std::string study_text(const StudyResults& results) {
 std::string study_markdown(const StudyResults& results) {
   std::vector<Cells> rows = cells_of(results);
   for (Cells& row : rows)
-    for (std::string& cell : row) cell = with_escaped_bars(cell);
+    for (std::string& cell : row) cell = markdown_cell(cell);
   const std::vector<std::size_t> widths = column_widths(rows);
-  std::string text = kMarkdownMark + ("# " + title_of(results)) + "\n\n";
+  std::string text = kMarkdownMark + ("# " + markdown_text(title_of(results))) + "\n\n";
   for (const Cells& row : rows) {
     for (std::size_t c = 0; c < row.size(); ++c) text.append("| ").append(padded(row[c], widths[c])).append(" ");
     text += "|\n";
@@ -229,7 +234,7 @@ std::string study_markdown(const StudyResults& results) {
     for (std::size_t columns : widths) text.append("|").append(columns + 2, '-');
     text += "|\n";
   }
-  for (const std::string& note : notes(results)) text += "\n" + note + "\n";
+  for (const std::string& note : notes(results)) text += "\n" + markdown_text(note) + "\n";
   return text;
 }
 

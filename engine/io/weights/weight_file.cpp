@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
 #include <numeric>
+#include <optional>
 
 #include "engine/check.h"
 #include "engine/io/file.h"
@@ -37,6 +39,117 @@ namespace {
               Exit::corrupt_checkpoint);
 }
 
+// "-00002-of-00005" before the end of a file name: the part and how many there are.
+struct PartName {
+  std::string stem, end;
+  std::int64_t number = 0, count = 0;
+
+  std::string of(std::int64_t n) const {
+    char text[32];
+    std::snprintf(text, sizeof text, "-%05d-of-%05d", static_cast<int>(n), static_cast<int>(count));
+    return stem + text + end;
+  }
+};
+
+std::optional<PartName> part_name(const std::string& path, const std::string& end) {
+  constexpr std::size_t kLength = 15;
+  if (!path.ends_with(end) || path.size() < end.size() + kLength) return std::nullopt;
+  const std::size_t at = path.size() - end.size() - kLength;
+  PartName name{path.substr(0, at), end};
+  int number = 0, count = 0, length = 0;
+  const std::string part = path.substr(at, kLength);
+  if (std::sscanf(part.c_str(), "-%5d-of-%5d%n", &number, &count, &length) != 2 || number < 1 || number > count)
+    return std::nullopt;
+  name.number = number;
+  name.count = count;
+  return name.of(number) == path ? std::optional(name) : std::nullopt;
+}
+
+// model-00001-of-0000N.safetensors of a folder without an index; "" without one.
+std::string first_shard_in(const std::string& folder) {
+  std::error_code error;
+  for (std::filesystem::directory_iterator file(folder, error), last; !error && file != last; file.increment(error))
+    if (const auto name = part_name(file->path().string(), ".safetensors"); name && name->stem.ends_with("model"))
+      return name->of(1);
+  return "";
+}
+
+void require_part(const PartName& name, std::int64_t n) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(name.of(n), ignored))
+    throw Error(printable(name.of(n)) + " is missing: the model is in " + std::to_string(name.count) +
+                    " files, and all are needed in one folder",
+                Exit::bad_input);
+}
+
+[[noreturn]] void refuse_part(const std::string& path, const std::string& why) {
+  throw Error(printable(path) + " " + why + "; get all parts again from where they are from", Exit::corrupt_checkpoint);
+}
+
+void finish_parts(WeightFile& file) {
+  try {
+    file.finish();
+  } catch (const WeightFailure& failure) { refuse_part(file.path(), std::string("and its parts: ") + failure.what()); }
+}
+
+WeightFile read_safetensors_parts(const PartName& name) {
+  for (std::int64_t n = 1; n <= name.count; ++n) require_part(name, n);
+  WeightFile file = read_safetensors(name.of(1));
+  for (std::int64_t n = 2; n <= name.count; ++n) file.add(read_safetensors(name.of(n)));
+  finish_parts(file);
+  return file;
+}
+
+// A file that gguf-split made has `split.no` (from 0), `split.count` and the number of tensors of all. Only the first
+// has the metadata of the model.
+WeightFile read_gguf_parts(const std::string& path, WeightFile given) {
+  auto number = [](const WeightFile& file, const char* key) {
+    const MetadataValue* value = file.find_metadata(key);
+    return value ? value->integer() : 0;
+  };
+  const std::int64_t count = number(given, "split.count");
+  if (count <= 1) return given;
+  const auto name = part_name(path, ".gguf");
+  if (!name || name->count != count)
+    refuse_part(path, "is part " + std::to_string(number(given, "split.no") + 1) + " of " + std::to_string(count) +
+                          " (`split.count`), and its name does not end with -0000N-of-0000M.gguf, from which the "
+                          "others are found: name them so, or join them with llama-gguf-split --merge");
+  for (std::int64_t n = 1; n <= count; ++n) require_part(*name, n);
+  const std::int64_t tensors = number(given, "split.tensors.count");
+  WeightFile file = read_gguf(name->of(1));
+  for (std::int64_t n = 1; n <= count; ++n) {
+    WeightFile part = read_gguf(name->of(n));
+    if (number(part, "split.no") != n - 1 || number(part, "split.count") != count ||
+        number(part, "split.tensors.count") != tensors)
+      refuse_part(name->of(n), "is no part " + std::to_string(n) +
+                                   " of this model by its `split.no`, `split.count` and "
+                                   "`split.tensors.count`");
+    if (n > 1) file.add(std::move(part));
+  }
+  finish_parts(file);
+  if (tensors != 0 && std::ssize(file.tensors()) != tensors)
+    refuse_part(path, "and the other parts have " + std::to_string(file.tensors().size()) + " tensors; expected " +
+                          std::to_string(tensors) + " (`split.tensors.count`)");
+  return file;
+}
+
+// GGUF files that are no language model.
+void require_language_model(const std::string& path, const WeightFile& file) {
+  auto text = [&](const char* key) {
+    const MetadataValue* value = file.find_metadata(key);
+    return value && value->type == MetadataType::text ? std::string(value->text()) : "";
+  };
+  const std::string type = text("general.type");
+  auto refuse = [&](const char* what) {
+    throw Error(printable(path) + " " + what + ", not a model: expected the other .gguf of the model",
+                Exit::corrupt_checkpoint);
+  };
+  if (type == "mmproj" || text("general.architecture") == "clip")
+    refuse("is the vision or audio part of a model (mmproj)");
+  if (type == "imatrix") refuse("is an importance matrix");
+  if (type == "adapter") refuse("is an adapter (LoRA), which is not applied");
+}
+
 std::string weights_in(const std::string& folder) {
   std::error_code ignored;
   for (const char* name : {"adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"}) {
@@ -51,6 +164,12 @@ std::string weights_in(const std::string& folder) {
     const std::string path = (std::filesystem::path(folder) / name).string();
     if (std::filesystem::exists(path, ignored)) refuse_pickle(path, folder);
   }
+  if (const std::string shard = first_shard_in(folder); !shard.empty()) return shard;
+  if (std::filesystem::exists(std::filesystem::path(folder) / "consolidated.safetensors", ignored))
+    throw Error(printable(folder) +
+                    " has consolidated.safetensors only, whose tensors have names that are not read: expected "
+                    "model.safetensors, of the folder for transformers",
+                Exit::bad_input);
   throw Error(printable(folder) +
                   " has no weights: expected model.safetensors or model.safetensors.index.json in it; " +
                   "name a file where it is called otherwise",
@@ -149,6 +268,13 @@ WeightFile read_weights(const std::string& path, const char* format,
   file.path_ = path;
   file.format_ = format;
   const MappedBytes& bytes = file.maps_.emplace_back(map_weights(path));
+  const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 64));
+  if (head.starts_with("version https://git-lfs"))
+    throw Error(printable(path) + " is a pointer of Git LFS, not the file itself: run `git lfs pull` in its folder",
+                Exit::corrupt_checkpoint);
+  if (head.starts_with("<!DOCTYPE") || head.starts_with("<!doctype") || head.starts_with("<html"))
+    throw Error(printable(path) + " is a page of HTML, not a model: download the file itself, as with `hf download`",
+                Exit::corrupt_checkpoint);
   try {
     parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
     file.finish();
@@ -168,12 +294,17 @@ WeightFile open_weights(const std::string& path) {
   if (std::filesystem::is_directory(path, ignored)) return open_weights(weights_in(path));
   MappedBytes bytes = map_weights(path);
   std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 4));
-  if (head == "GGUF") return read_gguf(path);
+  if (head == "GGUF") {
+    WeightFile file = read_gguf(path);
+    require_language_model(path, file);
+    return read_gguf_parts(path, std::move(file));
+  }
   if (head.starts_with("PK") || head.starts_with("\x80\x02"))
     refuse_pickle(path, std::filesystem::absolute(path, ignored).parent_path().string());
   if (path.ends_with(".json")) return read_sharded_safetensors(path);
   if (path.ends_with(".bin")) return read_llama2c(path);
   if (path.ends_with(".gguf")) return read_gguf(path);  // its error names the first bytes
+  if (const auto name = part_name(path, ".safetensors")) return read_safetensors_parts(*name);
   return read_safetensors(path);
 }
 

@@ -158,10 +158,26 @@ TEST_CASE("prepare: a folder that cannot be written, or a full disk, leaves with
   REQUIRE(run(folder, "--text " + text + " --vocab 300 --out " + folder / "data").wait() == 0);
   std::string tokens = read_bytes(folder / "data/tokens.h5");
   FileSizeLimit limit(4096);
-  check_error(run(folder, "--text " + text + " --vocab 280 --out " + folder / "data"), 8,
+  check_error(run(folder, "--text " + text + " --vocab 280 --force --out " + folder / "data"), 8,
               "cannot write " + folder / "data/tokens.h5");
   CHECK(read_bytes(folder / "data/tokens.h5") == tokens);
   CHECK(entries(folder / "data") == 2);
+}
+
+TEST_CASE("prepare: data that runs may need is replaced only with --force; what a killed one left is finished") {
+  if (!built()) return;
+  TemporaryFolder folder;
+  const std::string command =
+      "--text " + write_text(folder, "t.txt", some_text()) + " --out " + folder / "data" + " --vocab ";
+  REQUIRE(run(folder, command + "300").wait() == 0);
+  const std::string tokens = read_bytes(folder / "data/tokens.h5");
+  check_error(run(folder, command + "280"), 2, "data already holds data of `prepare`");
+  CHECK(read_bytes(folder / "data/tokens.h5") == tokens);
+  REQUIRE(run(folder, command + "280 --force").wait() == 0);
+  CHECK(read_bytes(folder / "data/tokens.h5") != tokens);
+  std::filesystem::remove(folder / "data/tokenizer.json");
+  CHECK(run(folder, command + "300").wait() == 0);
+  CHECK(read_bytes(folder / "data/tokens.h5") == tokens);
 }
 
 TEST_CASE("prepare: domains of text and JSONL, plain and packed, without copies, in the order that is asked for") {
@@ -278,7 +294,7 @@ TEST_CASE("prepare: chats become tokens of which the answers are predicted, by t
     CHECK(ids.back() == 0);
   }
   write_bytes(folder / "bad.jsonl", jsonl + "{\"text\": \"a\"}\n");
-  check_error(run(folder, "--chat " + folder / "bad.jsonl" + tokenizer + out), 3,
+  check_error(run(folder, "--chat " + folder / "bad.jsonl" + tokenizer + " --force" + out), 3,
               "bad.jsonl: line 51 is not a document: expected an object with a list `messages`");
   check_error(run(folder, "--chat " + folder / "bad.jsonl" + " --text " + text + out), 2, "exclude each other");
   check_error(run(folder, "--text " + text + " --template chatml" + out), 2, "--chat");

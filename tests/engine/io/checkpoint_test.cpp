@@ -2,7 +2,10 @@
 #include "engine/io/checkpoint.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <hdf5.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -10,6 +13,7 @@
 #include <limits>
 
 #include "engine/io/build_info.h"
+#include "engine/io/file.h"
 #include "tests/engine/io/checkpoint_support.h"
 #include "tests/support/orphan_name.h"
 
@@ -68,6 +72,38 @@ TEST_CASE("checkpoint: the HDF5 library alone finds names, shapes, types and axe
   H5Sclose(space);
   H5Dclose(dataset);
   H5Fclose(file);
+}
+
+TEST_CASE("checkpoint: a file that was replaced after it was opened is read through its descriptor") {
+  TemporaryFolder folder;
+  const Checkpoint before = small_checkpoint();
+  save_checkpoint(folder / "checkpoint.h5", before);
+  const FileDescriptor opened(::open((folder / "checkpoint.h5").c_str(), O_RDONLY | O_CLOEXEC));
+  Checkpoint after = small_checkpoint();
+  after.attributes["step"] = "later";
+  save_checkpoint(folder / "checkpoint.h5", after);
+  CHECK(load_checkpoint("/proc/self/fd/" + std::to_string(opened)).attributes == before.attributes);
+  CHECK(load_checkpoint(folder / "checkpoint.h5").attributes == after.attributes);
+}
+
+TEST_CASE("checkpoint: every read next to a process that saves is one of the files that were saved") {
+  TemporaryFolder folder;
+  const std::string path = folder / "checkpoint.h5";
+  Checkpoint checkpoint = small_checkpoint();
+  save_checkpoint(path, checkpoint);
+  const pid_t saver = ::fork();
+  if (saver == 0)
+    for (int step = 0;; ++step) {
+      checkpoint.attributes["step"] = std::to_string(step);
+      if (exit_of([&] { save_checkpoint(path, checkpoint); }) != Exit::ok || ::getppid() == 1) ::_exit(1);
+    }
+  int failed = 0;
+  for (int i = 0; i < 40; ++i) failed += exit_of([&] { load_checkpoint(path); }) != Exit::ok;
+  CHECK(::kill(saver, SIGKILL) == 0);
+  int status = 0;
+  ::waitpid(saver, &status, 0);
+  CHECK(WIFSIGNALED(status));  // it saved until then
+  CHECK(failed == 0);
 }
 
 TEST_CASE("checkpoint: NaN is never saved over a good checkpoint") {

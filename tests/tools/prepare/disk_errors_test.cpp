@@ -27,6 +27,7 @@ std::vector<std::string> prepare_with_fault(const TemporaryFolder& folder, const
           program_path("prepare"),
           "--vocab",
           "280",
+          "--force",
           "--text",
           folder / "a.txt",
           "--out",

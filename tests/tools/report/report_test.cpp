@@ -1,5 +1,6 @@
 // The report program from outside: synthetic run folders in, one self-contained page and results.csv out.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <string>
@@ -212,6 +213,19 @@ TEST_CASE("report: what cannot be read is named in one line, with exit code 3, a
   const Subprocess blocked = run_report(place, "--out " + place / "file/r.html " + run);
   CHECK(blocked.wait() == 8);
   CHECK(contains(blocked.err(), "cannot make the folder"));
+}
+
+TEST_CASE("report: a pipe or a device in a run folder is refused, and not waited for") {
+  const TemporaryFolder place;
+  for (const char* name : {"metrics.jsonl", "failure.txt", "config.toml"}) {
+    const std::string folder = place / name;
+    const std::string run = make_run(place, name, evaluation("a", "text", "baseline", "Softmax", 0, 0.6, 1));
+    fs::remove(folder + "/" + name);
+    REQUIRE(::mkfifo((folder + "/" + name).c_str(), 0600) == 0);
+    const Subprocess report = run_report(place, "--out " + place / "page.html" + " " + run);
+    CHECK(report.wait() == 3);
+    CHECK_MESSAGE(contains(report.err(), "is not a regular file"), report.err());
+  }
 }
 
 TEST_CASE("report: natural, random and repeated tokens of open models, which have the names of their files") {

@@ -10,6 +10,7 @@
 
 #include "engine/io/settings_toml.h"
 #include "tests/support/built_ablations.h"
+#include "tests/support/check_refused.h"
 #include "tests/support/files.h"
 #include "tools/sweep/study_state.h"
 #include "train/run_config_table.h"
@@ -137,6 +138,13 @@ TEST_CASE("study file: a study is found by its name, and a copy of it elsewhere 
   const std::string error = error_of([&] { read_study_file(folder / "lost.toml"); });
   CHECK_MESSAGE(contains(error, "lost.toml: line 1: there is no recipe " + folder / "recipes/none.toml"), error);
   CHECK(contains(error, "; set recipe to the path of the file, absolute or relative to this study"));
+  // The first line of another file is in no message.
+  std::filesystem::create_symlink("/etc/passwd", folder / "link.toml");
+  for (const std::string& recipe : {std::string("/etc/passwd"), folder / "link.toml"}) {
+    write_bytes(folder / "reads.toml", "recipe = \"" + recipe + "\"\n" + kStudy);
+    CHECK(error_of([&] { read_study_file(folder / "reads.toml"); }) ==
+          "exit 2 " + folder / "reads.toml" + ": line 1: recipe must name a .toml file, got `" + recipe + "`");
+  }
 }
 
 TEST_CASE("study file: all problems are reported together, with their lines") {
@@ -173,6 +181,23 @@ TEST_CASE("study file: all problems are reported together, with their lines") {
   std::string many;
   for (int i = 0; i < 40; ++i) many += "ablation" + std::to_string(i) + " = 1\n";
   CHECK(error_of([&] { study_from_toml(kHead + many, "s.toml"); }).size() < 3000);
+}
+
+TEST_CASE("study file: numbers have no quotes, texts have them, and core-hours are above 0") {
+  for (const auto& [line, why] :
+       {std::pair<std::string, std::string>{"seeds = [1, \"0\"]", "seeds must have no quotes"},
+        {"name = 1", "name must be a text in quotes"},
+        {"cpu-hours = nan", "cpu-hours must be a number above 0, got `nan`"},
+        {"cpu-hours = inf", "cpu-hours must be a number above 0, got `inf`"},
+        {"cpu-hours = -1", "cpu-hours must be a number above 0, got `-1`"},
+        {"cpu-hours = \"2\"", "cpu-hours must have no quotes"},
+        {"interventions = \"true\"", "interventions must have no quotes"},
+        {"[settings]\nsteps = \"3\"", "steps must have no quotes"},
+        {"[settings]\ntask = 3", "task must be a text in quotes"},
+        {"[[runs]]\nablation = [\"a\", 1]", "ablation must be a text in quotes"}}) {
+    const std::string error = error_of([&, line = line] { study_from_toml(line, "s.toml"); });
+    CHECK_MESSAGE(contains(error, why), error);
+  }
 }
 
 TEST_CASE("study file: runs that cannot be trained are refused before any is") {

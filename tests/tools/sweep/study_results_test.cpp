@@ -302,6 +302,9 @@ TEST_CASE("study results: runs of earlier tables count, with a remark where they
 TEST_CASE("study tables: same results, same bytes; unknown is empty; nothing breaks out of its field") {
   StudyResults found = results();
   found.groups[1].remarks = {"=1+1 | <b>"};
+  found.study.question = "Is 1 < 2? <img src=x onerror=y> `<i>`";
+  found.study.note = "</section><script>";
+  found.groups[0].values["val_loss"] = {{1, 2019311909999999975424.0}};
   CHECK(study_text(found) == study_text(found));
   const std::string text = study_text(found), markdown = study_markdown(found), csv = study_csv(found),
                     html = study_html(found);
@@ -310,7 +313,11 @@ TEST_CASE("study tables: same results, same bytes; unknown is empty; nothing bre
   CHECK(text.find(" 50.0 ") != std::string::npos);  // one seed: no interval
   CHECK(text.find(" +40.0 ") != std::string::npos);
   CHECK(markdown.starts_with(kMarkdownMark));
-  CHECK(markdown.find("=1+1 \\| <b>") != std::string::npos);
+  CHECK(markdown.find("=1+1 \\| &lt;b>") != std::string::npos);
+  CHECK(markdown.find("Is 1 < 2? &lt;img src=x onerror=y> `&lt;i>`") != std::string::npos);
+  for (const char* tag : {"<b>", "<img", "<i>", "</section>", "<script>"})
+    CHECK(markdown.find(tag) == std::string::npos);
+  CHECK(text.find(" 2.02e+21 ") != std::string::npos);
   CHECK(html.find("<b>") == std::string::npos);
   CHECK(csv.find(",'=1+1 | <b>\n") != std::string::npos);
   CHECK(csv.find("\ns,cpu,kernel,kernel,3,1,50,,,40,,,") != std::string::npos);

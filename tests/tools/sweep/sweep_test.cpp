@@ -307,6 +307,48 @@ TEST_CASE("sweep: interventions are measured of complete runs, once, as eval_<ab
                        doctest::Contains("interventions.json"), Error);
 }
 
+TEST_CASE("sweep: a measurement that is not the run's own never enters its study") {
+  Place place("interventions = true\n" + kStudy);
+  Subprocess first(place, words_of(place.command()));
+  REQUIRE_MESSAGE(first.wait() == 0, first.err());
+  const std::string run = place / "out/op_sigmoid_none-0", file = run + "/evaluation.json", own = read_bytes(file),
+                    table = place / "out/tiny.md", markdown = read_bytes(table);
+  const auto collect = [&](int code, const std::string& clue) {
+    Subprocess program(place, words_of(place.command("--collect")));
+    CHECK_MESSAGE(program.wait() == code, clue);
+    CHECK_MESSAGE(contains(program.err(), clue), program.err());
+    CHECK(read_bytes(table) == markdown);
+  };
+  const auto measure = [&](const std::string& options) {
+    Subprocess program(place, words_of("eval_op_sigmoid_none sink " + run + "/checkpoint.h5 " + options));
+    const int code = program.wait();
+    if (code == 2) CHECK_MESSAGE(contains(program.err(), "--force replaces it"), program.err());
+    return code;
+  };
+  CHECK(measure("--input random --out " + file) == 2);
+  CHECK(read_bytes(file) == own);
+  for (const std::string options : {"--input random", "--sequences 2", "--context 16", "--precision bf16"}) {
+    CAPTURE(options);
+    REQUIRE(measure(options + " --force --out " + file) == 0);
+    collect(3, file + " is not what this run measured (input `");
+  }
+  for (const char* other : {"op_sigmoid_none-1", "baseline-0"}) {
+    CAPTURE(other);
+    write_bytes(file, read_bytes(place / ("out/" + std::string(other) + "/evaluation.json")));
+    collect(3, " instead of ");
+  }
+  std::filesystem::remove(file);
+  std::filesystem::remove(table);
+  Subprocess again(place, words_of(place.command()));
+  CHECK_MESSAGE(again.wait() == 0, again.err());
+  CHECK(read_bytes(table) == markdown);
+  // Interventions of another run are not the run's, and are measured again.
+  write_bytes(run + "/interventions.json", read_bytes(place / "out/op_sigmoid_none-1/interventions.json"));
+  Subprocess lacking(place, words_of(place.command("--collect")));
+  CHECK(lacking.wait() == 3);
+  CHECK(contains(lacking.err(), "complete, but its interventions are not measured"));
+}
+
 TEST_CASE("sweep: --dry-run trains nothing and prints the plan; studies are listed and found by name") {
   Place place;
   Subprocess dry(place, words_of(place.command("--dry-run")));

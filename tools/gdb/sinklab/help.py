@@ -10,7 +10,7 @@ class Sink(gdb.Command):
     adamw_element (i), and `layer_norm_row` (row, in `train_norm_layer`); as in
     `break attention_row if h == 1 && i == 5`. Their locals have the paper's names, q, k, v, s, a, o: at the stop none is
     set yet, so `next` past the pass you want and `print s`, or let `sink-row 0 0 5` run to the end of a row. To have all
-    this in every debug build without -x, put `add-auto-load-safe-path <the repository>` into ~/.config/gdb/gdbinit."""
+    this in every debug build without -ix, put `add-auto-load-safe-path <the repository>` into ~/.config/gdb/gdbinit."""
 
     def __init__(self):
         super().__init__("sink", gdb.COMMAND_DATA, prefix=False)

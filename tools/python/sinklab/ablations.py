@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import numbers
 from typing import Union
 
@@ -35,6 +36,11 @@ def ablation(name: str, vocabulary: int = 64, **settings: Union[str, int, float,
     >>> model.train_step(ids)
     """
     count = whole("vocabulary", vocabulary, 1, _LARGEST_VOCABULARY)
+    names = ablation_names()
+    if name not in names:
+        near = difflib.get_close_matches(str(name), names)
+        raise Error(f"{name!r} is not one of the {len(names)} ablations that sinklab.ablation_names() lists"
+                    + (f"; did you mean {' or '.join(near)}?" if near else ""))
     lines = [f"{key} = {_toml(key, value)}\n" for key, value in settings.items()]
     return Model(_core.ablation(name, "".join(lines), count), name)
 

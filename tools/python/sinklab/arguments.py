@@ -42,9 +42,22 @@ def utf8(text: str) -> bytes:
         raise Error(f"the text is not Unicode: {error.reason} at position {error.start}") from None
 
 
+def array_of(what: str, values: Any) -> np.ndarray:
+    """The values as an array. Throws sinklab.Error for lists of unequal length, which are no array."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind == "O" and isinstance(values, (list, tuple)) and any(isinstance(v, (list, tuple, np.ndarray)) for v in values):
+        raise Error(f"expected {what}, got lists of unequal length; give sequences of one length, or one at a time")
+    return array
+
+
 def token_ids(ids: Any, vocabulary: int) -> np.ndarray:
     """int32 (batch, pos), contiguous. Throws sinklab.Error for floats, other shapes and ids outside the vocabulary."""
-    array = np.asarray(ids)
+    if isinstance(ids, (list, tuple)) and any(isinstance(one, str) for one in ids):
+        raise Error(f"expected one text or integer token ids, got a list of {len(ids)} with a text in it; give one text at a time")
+    array = array_of("token ids of shape (pos,) or (batch, pos)", ids)
     if array.ndim in (1, 2) and array.size == 0:
         raise Error(f"expected token ids, not empty, got shape {array.shape}")
     if array.dtype.kind not in "iu":

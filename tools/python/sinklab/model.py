@@ -10,7 +10,7 @@ import numpy as np
 
 from sinklab import _core
 from sinklab._core import Error
-from sinklab.arguments import file_name, real, token_ids, utf8, whole
+from sinklab.arguments import array_of, file_name, real, token_ids, utf8, whole
 from sinklab.cache import ActivationCache
 from sinklab.names import Key, full_name, heads_first
 
@@ -100,7 +100,7 @@ class Model:
 
     def decode(self, ids: Sequence[int] | np.ndarray) -> str:
         """The text of token ids (pos,); "" of none."""
-        if np.size(ids) == 0:
+        if array_of("token ids of shape (pos,)", ids).size == 0:
             return ""
         checked = token_ids(ids, self.cfg["d_vocab"])
         if checked.shape[0] != 1:
@@ -202,7 +202,7 @@ class Model:
         if targets is None:
             following[:, :-1] = ids[:, 1:]
         else:
-            array = np.atleast_2d(np.asarray(targets))
+            array = np.atleast_2d(array_of(f"integer targets of shape {ids.shape}", targets))
             if array.dtype.kind not in "iu" or array.shape != ids.shape:
                 raise Error(f"expected integer targets of shape {ids.shape}, got {array.dtype} of shape {array.shape}")
             if array.min() < -1 or array.max() >= self.cfg["d_vocab"]:
@@ -315,7 +315,7 @@ def _replace(hooks: dict[str, list[Hook]]) -> Callable[[np.ndarray, str], np.nda
             returned = hook(array, name)
             if returned is None:
                 continue
-            returned = np.asarray(returned)
+            returned = array_of(f"None or floats of shape {array.shape} from the hook of {name}", returned)
             if returned.shape != array.shape or returned.dtype.kind not in "fiu":
                 raise Error(f"the hook of {name} returned {returned.dtype} of shape {returned.shape}: "
                             f"expected None or floats of shape {array.shape}")

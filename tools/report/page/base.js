@@ -61,6 +61,7 @@ function significant(x) {
   if (x === 0) return "0";
   const size = Math.abs(x);
   if (size < 1e-4) return x.toExponential(1);
+  if (size >= 1e9) return x.toExponential(2);
   x = Number(x.toPrecision(3));  // 0.9999 is 1.00
   return x.toFixed(Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(Math.abs(x))))));
 }

@@ -249,7 +249,16 @@ def every_ablation():
             if of_paper.get(row["ablation"]) is not None]
     says(EXPLORATORY, f"[All {len(table('every_ablation'))} ablations in one table](every_ablation.md), one seed each: over the "
          f"{len(both)} runs that have a value in the paper, Kendall's tau between our Sink_1 and the paper's (natural text) "
-         f"is {tau(*zip(*both)):.2f}; chance alone gives 0 +- {chance_of_tau(len(both)):.2f}.")
+         f"is {tau(*zip(*both)):.2f}; chance alone gives 0 with a standard deviation of {chance_of_tau(len(both)):.2f}.")
+    registered = {}
+    for name in ("atlas", "cpu/atlas"):
+        means = {group: statistics.mean(float(row["sink_1"]) for row in rows) for group, rows in groups_of(name).items()}
+        pairs = [(sink, of_paper[group]) for group, sink in means.items() if of_paper.get(group) is not None]
+        registered[name] = len(pairs), f"{tau(*zip(*pairs)):.2f}"
+    (few, five), (all_of_them, single) = registered.values()
+    says(EXPLORATORY, f"it is {five} ({few} ablations, means of five seeds) and {single} (the same {all_of_them}, one seed on a CPU)")
+    says(FINDINGS, f"it is {five} ({few} ablations, five seeds) and [{single}](train/studies/results/cpu/atlas.md) ({all_of_them}, one seed on a CPU)")
+    holds("both have the ablations of every_ablation that the paper has", all_of_them == len(both))
 
 
 def learning_rate():
@@ -447,7 +456,8 @@ def raw_against_proxy():
 
     raw, proxy, share = taus(rows)
     says(EXPLORATORY, f"Over all {len(rows)} models Kendall's tau between the change of the loss and the score is {raw} for Sink_1 raw, "
-         f"{share} for the value share and {proxy} for Sink_1 by proxy; chance alone gives 0 +- {chance_of_tau(len(rows)):.2f}.")
+         f"{share} for the value share and {proxy} for Sink_1 by proxy; chance alone gives 0 with a standard deviation of "
+         f"{chance_of_tau(len(rows)):.2f}.")
     inside = [row for row in rows if row["group"] in unnormalised]
     raw, proxy, _ = taus(inside)
     says(EXPLORATORY, f"Inside the {len(inside)} operations without a normalizer it is {raw} raw and {proxy} proxy.")
@@ -472,7 +482,7 @@ def raw_against_proxy():
 
     raw, proxy, share = means(sorted(change))
     says(EXPLORATORY, f"Over the eleven means tau is {raw} for Sink_1 raw, {proxy} for Sink_1 by proxy and {share} for the value share; "
-         f"chance 0 +- {chance_of_tau(len(change)):.2f}.")
+         f"chance alone gives 0 with a standard deviation of {chance_of_tau(len(change)):.2f}.")
     raw, proxy, _ = means(sorted(set(change) - {"op_sigmoid_none", "op_relu", "op_elu_none"}))
     holds("raw and proxy order the other eight alike", raw == proxy)
     says(EXPLORATORY, f"Inside the eight other than sigmoid, ReLU and elu, raw and proxy have the same {raw}.")
@@ -609,7 +619,8 @@ def optimizer_or_rate():
                           for rate, decay in (("0.02", "0.3"), ("0.01", "0.6"), ("0.005", "1.2"), ("0.0025", "2.4")))):
         key = group if group == "baseline" else "baseline-optimizer-" + group
         of = lambda measure: [float(row[measure]) for row in rows[key]]
-        says(STUDIES, f"| {name} | {interval([x / EVEN for x in of('alpha_1')], 2)} | {interval(of('sink_1'))} | {interval(of('val_loss'), 3)} |")
+        says(STUDIES, f"| {name} | {interval([x / EVEN for x in of('alpha_1')], 2)} | {interval(of('sink_1'))} | {interval(of('entropy'), 2)} | "
+             f"{interval(of('val_loss'), 3)} |")
     loss = lambda group: {row["seed"]: float(row["val_loss"]) for row in rows[group]}
     softmax, lion = loss("baseline"), loss("baseline-optimizer-lion-learning-rate-0.003-weight-decay-2")
     says(STUDIES, f"a loss that is {interval([softmax[seed] - lion[seed] for seed in softmax], 3)} lower; at 0.001")
@@ -639,10 +650,11 @@ def findings():
              for rate in ("-learning-rate-0.0025", "-learning-rate-0.005", "", "-learning-rate-0.02")]
     says(FINDINGS, f"trend supported (p = {page_p(list(zip(*rates))):.4f})")
     says(FINDINGS, f"{listed([statistics.mean(sinks) for sinks in rates])} % at a quarter, half, once and twice the rate")
-    for sentence in ("Kendall's tau", "chance alone gives 0 +-"):  # computed by every_ablation()
-        number = re.search(re.escape(sentence) + r"[^0-9]*?([0-9.]+[0-9])", flat((ROOT / FINDINGS).read_text())).group(1)
+    for sentence in ("Kendall's tau", "chance alone gives 0 with a standard deviation of"):  # computed by every_ablation()
+        found = re.search(re.escape(sentence) + r"[^0-9]*?([0-9.]+[0-9])", flat((ROOT / FINDINGS).read_text()))
+        number = found.group(1) if found else "(no value)"
         holds(f"{FINDINGS} and {STUDIES} have the same {sentence} {number}",
-              f"{number}" in flat((ROOT / EXPLORATORY).read_text()).split("over the 41 runs")[1][:200])
+              number in flat((ROOT / EXPLORATORY).read_text()).split("over the 41 runs")[1][:200])
 
 
 def main():

@@ -132,7 +132,7 @@ def tables(studies):
                         ("feed-forward with GELU", "ffn_gelu"), ("feed-forward with Swish", "ffn_swish"),
                         ("feed-forward with ReLU", "ffn_relu"), ("ReGLU", "ffn_reglu"), ("GeGLU", "ffn_geglu"),
                         ("heads added, not joined", "head_add")):
-        says(page, f"| {label} | {of(name, 'alpha_1_over_even', 2)} | {of(name, 'sink_1', 1)} | {loss(studies, 'atlas', name)} |")
+        says(page, f"| {label} | {of(name, 'alpha_1_over_even', 2)} | {of(name, 'sink_1', 1)} | {of(name, 'entropy', 2)} | {loss(studies, 'atlas', name)} |")
 
 
 CONDITIONS = (("as it is", ""), ("1,000 steps", "-steps-1000"), ("2,000 steps", "-steps-2000"), ("8,000 steps", "-steps-8000"),
@@ -151,7 +151,7 @@ def conditions(studies):
         name = "baseline" + suffix
         of = lambda measure, digits: studies.interval("conditions", name, measure, digits)
         fixed = of("alpha_fixed_over_even", 2) if "fixed" in suffix else ""
-        cells = [label, of("alpha_1_over_even", 2), of("sink_1", 1), fixed, of("val_loss", 3)]
+        cells = [label, of("alpha_1_over_even", 2), of("sink_1", 1), fixed, of("entropy", 2), of("val_loss", 3)]
         studies.checks.says(studies.checks.STUDIES, re.sub(" +", " ", "| " + " | ".join(cells) + " |"))
     fixed = [studies.interval("conditions", f"baseline-fixed-position-{place}", "alpha_fixed_over_even") for place in (2, 3)]
     studies.checks.says(studies.checks.FINDINGS, f"it has {fixed[0]} and {fixed[1]} times even attention")
@@ -227,7 +227,7 @@ def sentences(studies):
     says(page, f"excess is {excess:.2f}, so the budget may be the same or, by the ends of the intervals, up to {100 * max(lowest.values()):.0f} % smaller "
          f"(a sink token {100 * token:.0f} %)")
     raw = {f"{mean('atlas', name, 'sink_1_raw'):.1f}" for name in ("op_sigmoid_none", "op_elu_none")}
-    says(page, f"raw, sigmoid and elu + 1 have Sink_1 {raw.pop()} %")
+    says(page, f"Raw, sigmoid and elu + 1 have Sink_1 {raw.pop()} %")
     checks.holds("sigmoid and elu + 1 have the same raw Sink_1", not raw)
     outlets = ("bias_sinktoken", "bias_kv", "bias_k", "op_softmax1", "op_sink_logit")
     natural = [mean("natural_outlets", name, "sink_star") for name in outlets]
@@ -272,6 +272,102 @@ def sentences(studies):
     says(page, f"Sink_1 {float(cpu['baseline-11']['sink_1']):.1f} and {float(gpu['baseline-11']['sink_1']):.1f} %")
 
 
+
+def zero_scores(bias):
+    """alpha_1 of 64 rows, each a softmax over the bias of a distance alone."""
+    return statistics.mean(math.exp(bias(i)) / sum(math.exp(bias(distance)) for distance in range(i + 1)) for i in range(64))
+
+
+def controls(studies, results):
+    """What even attention, a bias alone, other tokens and other recipes give."""
+    checks, page, findings = studies.checks, studies.checks.STUDIES, studies.checks.FINDINGS
+    says = checks.says
+    mean = lambda study, name, measure: statistics.mean(studies.values(study, name, measure))
+    even = checks.EVEN
+    says(page, f"If every row is even it is {statistics.mean(math.log(i) for i in range(1, 65)):.2f}.")
+    windows = [f"{statistics.mean(math.log(min(i, w)) for i in range(1, 65)):.2f}" for w in (8, 16, 32)]
+    says(page, f"Even attention has an entropy of {windows[0]}, {windows[1]} and {windows[2]} in windows of 8, 16 and 32")
+    index = zero_scores(lambda distance: distance if distance < 16 else min(31, 16 + int(16 * math.log(distance / 16) / math.log(8))))
+    alibi = statistics.mean(zero_scores(lambda distance: -distance / 2**h) for h in range(1, 9))
+    checks.holds("with zero scores all heads of the index bias are above 0.3", index > 0.3)
+    for where in (page, findings):
+        says(where, f"{index / even:.2f} times even attention and Sink_1 100 %")
+    says(page, f"{alibi / even:.2f} times for ALiBi")
+    over = checks.interval([x * even / alibi for x in studies.values("atlas", "pos_alibi", "alpha_1_over_even")], 2)
+    says(page, f"**ALiBi** is {over} times what its bias alone gives")
+    says(findings, f"Its bias alone gives {alibi / even:.2f} of even attention; {studies.interval('atlas', 'pos_alibi', 'alpha_1_over_even')} is {over} times that")
+    muon = [mean("optimizer_or_rate", f"baseline-optimizer-muon{x}", "entropy") for x in
+            ("", "-learning-rate-0.02-weight-decay-0.3", "-learning-rate-0.005-weight-decay-1.2", "-learning-rate-0.0025-weight-decay-2.4")]
+    batch = [mean("conditions", f"baseline-batch-{x}", "entropy") for x in (4, 8)]
+    says(page, f"nearly even (entropy {min(muon):.2f} to {max(muon):.2f} of 3.21)")
+    says(findings, f"the entropy of a row is {min(muon):.2f} to {max(muon):.2f} (even attention 3.21)")
+    for where in (page, findings):
+        says(where, f"(entropy {batch[0]:.2f} and {batch[1]:.2f} of 3.21)")
+    says(findings, f"decays 2.4 and 5 ({mean('decay_times', 'baseline-weight-decay-2.4', 'entropy'):.2f}), no positions "
+         f"({mean('atlas', 'pos_nope', 'entropy'):.2f}), learned positions ({mean('atlas', 'pos_learnable', 'entropy'):.2f}), normalized elu "
+         f"features ({mean('atlas', 'kern_elu_norm', 'entropy'):.2f}), batches of 4 and 8 ({batch[0]:.2f} and {batch[1]:.2f}) and Muon "
+         f"({min(muon):.2f} to {max(muon):.2f})")
+    collapsed = {(study, group) for study in ("atlas", "natural_outlets", "decay_times", "decay_groups", "first_sink", "no_op", "optimizer_or_rate", "conditions")
+                 for group, rows in checks.groups_of(study).items()
+                 if "prefix" not in group and all(row["entropy"] for row in rows) and mean_of(rows, "entropy") > 3}
+    checks.holds(f"17 groups of the studies with the same rows have an entropy above 3: {sorted(collapsed)}", len(collapsed) == 17)
+    raw = [f"{mean('atlas', name, measure):.3f}" for name in ("op_sigmoid_none", "op_elu_none") for measure in ("alpha_1_raw", "alpha_others_raw")]
+    says(findings, f"({raw[0]} and {raw[1]} with sigmoid, {raw[2]} and {raw[3]} with elu)")
+    says(page, f"tokens 2 to 10 have a raw weight of {raw[1]} and {raw[3]} where the first has {raw[0]} and {raw[2]}")
+    says(checks.EXPLORATORY, f"tokens 2 to 10 have as much as the first with sigmoid ({raw[1]} and {raw[0]})")
+    says(checks.OPERATIONS, f"({raw[1]} and {raw[0]}; five seeds)")
+    says(checks.OPERATIONS, f"({raw[3]} and {raw[2]}; five seeds)")
+    scaled = loss(studies, "atlas", "scale_0_05").lstrip("-")
+    says(findings, f"softmax times 0.05 lowers it by {scaled} nats")
+    says(page, f"softmax times 0.05 by {scaled}.")
+    says(page, f"has one that is lower by {scaled}.")
+    ratio = [(studies.interval("decay_times", name, "massive_ratio"), studies.interval("decay_times", name, "sink_1", digits))
+             for name, digits in (("baseline-weight-decay-0.3", 2), ("baseline-learning-rate-0.005-weight-decay-1.2", 1))]
+    says(page, f"{ratio[0][0]} times as long as the others and Sink_1 is {ratio[0][1]} %; at rate 0.005 and decay 1.2 it is {ratio[1][0]} times as "
+         f"long and Sink_1 {ratio[1][1]} %")
+    says(findings, f"a ratio of {ratio[1][0]} with Sink_1 {ratio[1][1]} %, and at 0.01 and 0.3 one of {ratio[0][0]} with {ratio[0][1]} %")
+    edge = [mean("decay_times", f"baseline-weight-decay-{x}", "alpha_1_over_even") for x in ("0.3", "1.2")]
+    says(findings, f"0.3 and 1.2 have {edge[0]:.2f} and {edge[1]:.2f} times even attention")
+    limit = mean("decay_times", "baseline", "val_loss") - mean("decay_times", "baseline-weight-decay-0.015", "val_loss")
+    says(page, f"decay 0.6 has a loss that is {limit:.3f} above that of 0.015")
+    candidates = [mean_of(rows, "val_loss") for rows in checks.groups_of("recipe_steps").values()]
+    says(findings, f"whose losses differ by {max(candidates) - min(candidates):.3f} nats")
+
+    high = {group: mean_of(rows, "alpha_1") for group, rows in checks.groups_of("atlas").items()}
+    low = {group: mean_of(rows, "alpha_1") for group, rows in checks.groups_of("every_ablation").items()}
+    designs = [group for group in high if group != "baseline"]
+    below = [sum(of[group] < of["baseline"] for group in designs) for of in (high, low)]
+    says(findings, f"Of {len(designs)} designs {below[0]} have a smaller alpha_1 than softmax at 0.6, and {below[1]} of the same {len(designs)} at 0.05")
+    says(page, f"Of {len(designs)} designs {below[0]} have a smaller alpha_1 than softmax at 0.6, and {below[1]} at 0.05")
+    thirteen = [group for group in designs if group.startswith(("pos_", "norm_", "ffn_", "head_"))]
+    checks.holds("the table of positions, norms and blocks has thirteen designs", len(thirteen) == 13)
+    says(page, f"(one seed) is {checks.tau([high[x] for x in thirteen], [low[x] for x in thirteen]):.2f}; chance alone gives 0 with a standard "
+         f"deviation of {checks.chance_of_tau(13):.2f}")
+    three = [checks.interval(checks.seeds_of("three_seeds/position", group, "sink_1")) for group in ("pos_nope", "pos_absolute", "pos_alibi", "baseline")]
+    one = [f"{checks.value('every_ablation', f'{group}-1', 'sink_1'):.1f}" for group in ("pos_learnable", "ffn_gelu", "ffn_swish", "norm_sandwich", "baseline")]
+    says(page, f"| decay 0.05 | {three[0]} | {one[0]} | {three[1]} | {three[2]} | {one[1]} | {one[2]} | {one[3]} | {three[3]} |")
+    names = ("pos_nope", "pos_learnable", "pos_absolute", "pos_alibi", "ffn_gelu", "ffn_swish", "norm_sandwich", "baseline")
+    says(page, "| decay 0.6 | " + " | ".join(f"{mean('atlas', name, 'sink_1'):.1f}" for name in names) + " |")
+    says(findings, f"none {three[0]}, sinusoids {three[1]}, ALiBi {three[2]}, softmax {three[3]} % (three seeds); learned vectors {one[0]}, GELU "
+         f"{one[1]}, Swish {one[2]}, sandwich {one[3]}, softmax {one[4]} % (one)")
+    best = checks.value("optimizers", "baseline-optimizer-muon-learning-rate-0.003-1", "entropy")
+    says(findings, f"has entropy {best:.2f}, Sink_1 0.0 % and the lowest loss of its table")
+
+    less = [claim["study"] for claim, _, _, verdict in results if verdict == "replicated" and claim["expected"] == "less"
+            and "against" not in claim and "measure" not in claim]
+    gpu = sum(study in ("atlas", "decay_times", "decay_groups") for study in less)
+    says(page, f"Of the 64 replications {gpu} say \"less than softmax\" of the five runs on a GPU, {len(less) - gpu} of the five on a CPU")
+    says(findings, f"{gpu} of the 64 say \"less than softmax\" of the same five softmax runs on a GPU, and {len(less) - gpu} of the same five on a CPU")
+    same = lambda names: len({tuple(studies.values(name, "baseline", "alpha_1")) for name in names}) == 1
+    checks.holds("these studies have the same softmax runs", same(("atlas", "decay_times", "decay_groups")) and same(("conditions", "optimizer_or_rate")))
+    checks.holds("no softmax run of the recipe has Sink_1 above 50 %", all(
+        float(row["sink_1"]) <= 50 for study in ("atlas", "first_sink", "conditions", "recipe_steps", "tuning") for row in checks.groups_of(study)["baseline"]))
+
+
+def mean_of(rows, measure):
+    return statistics.mean(float(row[measure]) for row in rows)
+
+
 def check(checks):
     studies = Studies(checks)
     with open(checks.ROOT / "train/studies/preregistration.toml", "rb") as file:
@@ -286,6 +382,12 @@ def check(checks):
     differing = [run for (claim, run, difference, verdict), row in zip(again, written)
                  if [claim["family"], run, difference, verdict] != [row[0], row[1], row[5], row[8]]]
     checks.holds(f"verdicts.md: every difference and verdict, recomputed; these differ: {differing}", not differing)
+    controls(studies, again)
+    families = len({claim["family"] for claim in registered["claim"]})
+    together = verdicts(studies, registered | {"claim": [claim | {"family": "one"} for claim in registered["claim"]]})
+    left = [verdict for *_, verdict in together].count("replicated")
+    checks.says(checks.STUDIES, f"There are {families} families. With all claims in one, {left} of the 64 replications are left")
+    checks.says(checks.FINDINGS, f"Holm's correction is over {families} families; over all claims at once {left} are replicated")
     tables(studies)
     conditions(studies)
     tuning(studies)
@@ -296,7 +398,7 @@ def check(checks):
         f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered", "not testable", "not run")))
     late = [verdict for claim, _, _, verdict in again if claim["study"] == "first_sink"]  # one of five seeds was known
     checks.says(checks.FINDINGS, f"{ {5: 'Five'}[len(late)]} claims, { {3: 'three'}[late.count('replicated')]} of them replicated, were registered when")
-    checks.says(checks.FRONT, f"of {len(every)} claims ({len(every) - len(late)} committed before all runs) " + ", ".join(f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered")))
+    checks.says(checks.FRONT, f"of {len(every)} claims ({len(every) - len(late)} committed before their runs) " + ", ".join(f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered")))
     checks.says(checks.STUDIES, f"has all {len(every)} claims with differences, smallest effects and corrected p values; {every.count('not run')} of them")
     counts = {}
     for claim, _, _, verdict in again:

@@ -203,6 +203,58 @@ TEST_CASE("gguf: entries that do not fit the file are refused") {
   }
 }
 
+namespace {
+
+// Part `n`, from 0, of two; the first has the metadata of the model.
+std::string part_of_two(std::uint16_t n, const std::string& tensor, std::uint32_t tensors = 2) {
+  GgufBytes file;
+  if (n == 0) file.entry("general.architecture", raw_u32(8) + gguf_text("llama"));
+  file.entry("split.no", raw_u32(2) + raw_bytes(n));
+  file.entry("split.count", raw_u32(2) + raw_bytes(std::uint16_t{2}));
+  file.entry("split.tensors.count", raw_u32(5) + raw_u32(tensors));
+  file.tensor(tensor, {1}, 0, 0);
+  file.numbers = raw_floats({static_cast<float>(n)}) + std::string(28, '\0');
+  return file.bytes();
+}
+
+}  // namespace
+
+TEST_CASE("gguf: a model in two files opens by each of them, and only whole") {
+  TemporaryFolder folder;
+  const std::string first = folder / "m-00001-of-00002.gguf", second = folder / "m-00002-of-00002.gguf";
+  write_bytes(first, part_of_two(0, "a"));
+  CHECK(contains(error_of([&] { open_weights(first); }), "m-00002-of-00002.gguf is missing"));
+  write_bytes(second, part_of_two(1, "b"));
+  for (const std::string& path : {first, second}) {
+    const WeightFile file = open_weights(path);
+    CHECK(file.metadata("general.architecture").text() == "llama");
+    float a = -1, b = -1;
+    decode_rows(file.tensor("a"), 0, 1, &a);
+    decode_rows(file.tensor("b"), 0, 1, &b);
+    CHECK(a == 0);
+    CHECK(b == 1);
+  }
+  write_bytes(second, part_of_two(0, "b"));
+  CHECK(contains(error_of([&] { open_weights(first); }), "is no part 2 of this model"));
+  write_bytes(second, part_of_two(1, "a"));
+  CHECK(contains(error_of([&] { open_weights(first); }), "two tensors `a`"));
+  write_bytes(first, part_of_two(0, "a", 3));
+  write_bytes(second, part_of_two(1, "b", 3));
+  CHECK(contains(error_of([&] { open_weights(second); }), "expected 3 (`split.tensors.count`)"));
+  write_bytes(folder / "other.gguf", part_of_two(1, "b"));
+  CHECK(contains(error_of([&] { open_weights(folder / "other.gguf"); }), "part 2 of 2"));
+}
+
+TEST_CASE("gguf: files that are no model say what they are") {
+  for (const auto& [type, word] : {std::pair{"mmproj", "mmproj"}, {"imatrix", "importance"}, {"adapter", "LoRA"}}) {
+    GgufBytes file;
+    file.entry("general.type", raw_u32(8) + gguf_text(type));
+    CHECK(contains(error_of([&] { GgufFile(file.bytes()).open(); }), word));
+  }
+  CHECK(contains(error_of([] { GgufFile("version https://git-lfs.github.com/spec/v1\n").open(); }), "git lfs pull"));
+  CHECK(contains(error_of([] { GgufFile("<!DOCTYPE html>").open(); }), "HTML"));
+}
+
 TEST_CASE("gguf: a vocabulary of 250000 words opens quickly, and its words lie in the file") {
   GgufBytes bytes;
   std::string words = raw_u32(9) + raw_u32(8) + raw_u64(250000);

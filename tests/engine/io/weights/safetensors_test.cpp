@@ -172,6 +172,21 @@ TEST_CASE("safetensors: the shards of an index are one file") {
   }
 }
 
+TEST_CASE("safetensors: shards without an index are one file, and all are needed") {
+  TemporaryFolder folder;
+  auto shard = [](const char* name) {
+    return safetensors_bytes(std::string("{\"") + name + R"(":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})",
+                             raw_floats({2}));
+  };
+  write_bytes(folder / "model-00002-of-00002.safetensors", shard("b"));
+  CHECK(contains(error_of([&] { open_weights(folder.path); }), "model-00001-of-00002.safetensors"));
+  write_bytes(folder / "model-00001-of-00002.safetensors", shard("a"));
+  CHECK(open_weights(folder.path).tensors().size() == 2);
+  CHECK(first_number(open_weights(folder.path), "b") == 2);
+  write_bytes(folder / "model-00002-of-00002.safetensors", shard("a"));
+  CHECK(contains(error_of([&] { open_weights(folder.path); }), "two tensors `a`"));
+}
+
 TEST_CASE("safetensors: an index that does not fit its shards is refused") {
   TemporaryFolder folder;
   auto put = [&](const std::string& name, const std::string& tensor) {
