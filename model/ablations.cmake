@@ -65,6 +65,16 @@ SINK_ATTENTION_TRACE_TEMPLATE(, ${its_operation})
 }
 ")
   endif()
+  # In a release build its kernels are an object of their own, optimized as those of sink_attention, with the same bits.
+  # Else they are compiled with the rest, which takes less time.
+  set(its_kernels "")
+  if(SINK_ATTENTION_WHERE_USED AND CMAKE_BUILD_TYPE STREQUAL Release)
+    set(its_kernels ${generated}/attention_of_${ablation}.cpp)
+    file(CONFIGURE OUTPUT ${its_kernels} @ONLY CONTENT
+"#include \"model/ablations.h\"@header@
+@its_attention@")
+    set(its_attention "")
+  endif()
   set(its_program "// Of the binaries that hold this one only.
 [[gnu::weak]] Ablation ablation_of_program() { return ablation_${ablation}(); }
 ")
@@ -82,7 +92,13 @@ Ablation ablation_@ablation@() { return ablation_of<ablations::@ablation@>(\"@ab
     return()
   endif()
   add_library(ablation_${ablation} OBJECT ${generated}/ablation_${ablation}.cpp)
-  target_compile_options(ablation_${ablation} PRIVATE $<$<CONFIG:Release>:-O1>)  # calls operations, has no loop of its own
+  if(its_kernels)
+    target_sources(ablation_${ablation} PRIVATE ${its_kernels})
+    set_source_files_properties(${its_kernels} PROPERTIES COMPILE_OPTIONS "${SINK_ENGINE_FLAGS}")
+    set_source_files_properties(${generated}/ablation_${ablation}.cpp PROPERTIES COMPILE_OPTIONS -O1)
+  else()
+    target_compile_options(ablation_${ablation} PRIVATE $<$<CONFIG:Release>:-O1>)  # calls operations, has no loop of its own
+  endif()
   target_link_libraries(ablation_${ablation} PUBLIC sink_model)
   set(its_objects $<TARGET_OBJECTS:ablation_${ablation}>)
   if(SINK_ATTENTION_WHERE_USED AND SINK_EMULATED)

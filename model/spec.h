@@ -212,6 +212,7 @@ consteval bool contracts_hold() {
     static_assert(
         listed_in_attention_ops_def<typename AttentionPolicy<typename S::Attention>::Op>,
         "this attention operation is not compiled: add its line to engine/ops/attention/op/attention_ops.def");
+    static_assert(attention_op_is_complete<typename AttentionPolicy<typename S::Attention>::Op>());
     static_assert(ExtraPolicy<typename S::Extra>,
                   "Extra needs Extra(ParameterFactory&, prefix), kTokens, kExtraKey, kExtraKeyHasValue, extra_key(), "
                   "output(o) and "

@@ -7,6 +7,7 @@
 
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
+#include "eval/sink/evaluation_table.h"
 
 namespace sink {
 namespace {
@@ -71,6 +72,7 @@ std::string sink_lines(const AttentionSummary& summary, const SummaryLabels& lab
   std::string lines =
       str_format("alpha_1 %.3f (even: %.3f), Sink_1 %.1f %%: ", summary.alpha_1(), summary.even_alpha_1, sink_1) +
       quoted(summary, labels, 0) + str_format(" is a sink in %.0f of %.0f heads.\n", sink_1 / 100 * n_heads, n_heads);
+  lines += window_line(summary.first_key_rows(), static_cast<std::int64_t>(summary.tokens_T.size()));
   if (summary.extra != Evaluation::Extra::none)
     lines += str_format("alpha_* %.3f (even: %.3f): the ", summary.alpha_star(), summary.even_alpha_star) +
              name_of_extra(summary) + ", which the model has before the text.\n";
@@ -180,6 +182,7 @@ std::string attention_json(const AttentionSummary& summary, const SummaryLabels&
                   {"loss", or_null(!std::isnan(summary.loss), summary.loss)},
                   {"alpha_1", summary.alpha_1()},
                   {"even_alpha_1", summary.even_alpha_1},
+                  {"first_key_rows", summary.first_key_rows()},
                   {"sink_1", summary.sink_1(kEpsilon)},
                   {"alpha_star", or_null(extra, summary.alpha_star())},
                   {"even_alpha_star", or_null(extra, summary.even_alpha_star)},

@@ -57,7 +57,8 @@ ProxyPattern proxy_pattern(const Tensor& pattern, Before before, std::int64_t T)
   return proxy;
 }
 
-HeadSummary summary_of_head(const ProxyPattern& proxy, bool has_star) {
+// rows_X: how many rows see each position, sink tokens first.
+HeadSummary summary_of_head(const ProxyPattern& proxy, Before before, const std::vector<double>& rows_X) {
   const auto p = view<double, 2>(proxy.weights_TT);
   const std::size_t T = p.shape(0);
   const auto rows = static_cast<double>(T);
@@ -70,10 +71,11 @@ HeadSummary summary_of_head(const ProxyPattern& proxy, bool has_star) {
   }
   head.alpha_T = head.share_T;
   for (std::size_t k = 0; k < T; ++k) {
-    const auto seen = static_cast<double>(T - k);
+    const double seen = rows_X[static_cast<std::size_t>(before.rows) + k];
     head.alpha_T[k] = head.alpha_T[k] * (rows / seen) + proxy.from_extra_T[k] / seen;
   }
-  head.alpha_star = has_star ? (proxy.star_by_itself + proxy.star_by_text) / (rows + 1) : 0;
+  if (before.columns > 0)
+    head.alpha_star = (proxy.star_by_itself + proxy.star_by_text) / (before.rows > 0 ? rows_X[0] : rows + 1);
   head.row_sum = proxy.row_sums / rows;
   return head;
 }
@@ -95,8 +97,9 @@ std::vector<double> vector_norms(const Tensor& x, std::int64_t T) {
 }
 
 struct SummaryHooks final : HiddenStateHooks {
-  SummaryHooks(AttentionSummary& summary, std::int64_t extra_tokens, SummaryVisitor& visitor)
+  SummaryHooks(AttentionSummary& summary, const Sizes& sizes, std::int64_t extra_tokens, SummaryVisitor& visitor)
       : summary(summary),
+        sizes(sizes),
         extra_tokens(extra_tokens),
         T(static_cast<std::int64_t>(summary.tokens_T.size())),
         visitor(visitor) {}
@@ -111,6 +114,8 @@ struct SummaryHooks final : HiddenStateHooks {
     visitor.attention(point);
     const Before before{extra_tokens + (point.has_extra_key ? 1 : 0), extra_tokens};
     summary.value_norm_LT.push_back(vector_norms(point.v_BGTD, T));
+    const std::vector<double> rows_X = rows_that_see(sizes, point.layer, T, extra_tokens, 1, T + extra_tokens)[0];
+    summary.rows_LT.emplace_back(rows_X.begin() + extra_tokens, rows_X.end());
     // As many patterns at a time as there are threads.
     const std::int64_t at_once = point.q_BHTD.device() == Device::cpu ? thread_count() : 1;
     for (std::int64_t first = 0; first < summary.heads; first += at_once) {
@@ -120,7 +125,7 @@ struct SummaryHooks final : HiddenStateHooks {
         auto& [head, weights_TT] = computed[static_cast<std::size_t>(n)];
         const ProxyPattern proxy = proxy_pattern(point.pattern(0, first + n), before, T);
         weights_TT = proxy.weights_TT;
-        head = summary_of_head(proxy, before.columns > 0);
+        head = summary_of_head(proxy, before, rows_X);
         head.layer = point.layer;
         head.head = first + n;
       });
@@ -132,6 +137,7 @@ struct SummaryHooks final : HiddenStateHooks {
   }
 
   AttentionSummary& summary;
+  const Sizes& sizes;
   std::int64_t extra_tokens, T;
   SummaryVisitor& visitor;
 };
@@ -154,6 +160,12 @@ double AttentionSummary::alpha_star() const {
 
 double AttentionSummary::sink_1(double epsilon) const {
   return 100 * mean_over_heads(head_LH, [&](const HeadSummary& head) { return head.alpha_1() > epsilon ? 1.0 : 0.0; });
+}
+
+std::vector<std::int64_t> AttentionSummary::first_key_rows() const {
+  std::vector<std::int64_t> rows_L;
+  for (const auto& rows_T : rows_LT) rows_L.push_back(static_cast<std::int64_t>(rows_T.front()));
+  return rows_L;
 }
 
 std::vector<double> AttentionSummary::alpha_1_by_layer() const {
@@ -182,7 +194,7 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
   summary.heads = sizes.heads;
   if (model.extra_tokens() > 0) summary.extra = Evaluation::Extra::token;
   SummaryVisitor none;
-  SummaryHooks hooks(summary, model.extra_tokens(), visitor ? *visitor : none);
+  SummaryHooks hooks(summary, sizes, model.extra_tokens(), visitor ? *visitor : none);
   const auto T = static_cast<std::int64_t>(summary.tokens_T.size());
   if (T > std::max<std::int64_t>(1, sizes.prefix)) {
     summary.loss =
@@ -201,11 +213,12 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
 
 std::vector<SecondarySink> secondary_sinks(const AttentionSummary& summary) {
   const auto T = static_cast<std::int64_t>(summary.tokens_T.size());
-  const std::int64_t fewest_rows = std::max<std::int64_t>(8, (T + 3) / 4);
   std::vector<SecondarySink> sinks;
-  for (std::int64_t k = 2; T - k + 1 >= fewest_rows; ++k) {
+  for (std::int64_t k = 2; k <= T; ++k) {
     SecondarySink sink{.position = k};
     for (const HeadSummary& head : summary.head_LH) {
+      const std::vector<double>& rows_T = summary.rows_LT[static_cast<std::size_t>(head.layer)];
+      if (rows_T[static_cast<std::size_t>(k - 1)] < std::max(8.0, rows_T[0] / 4)) continue;
       if (!(head.alpha_T[static_cast<std::size_t>(k - 1)] > kSinkEpsilons[kPaperEpsilonIndex])) continue;
       if (sink.heads++ == 0) sink.first_layer = head.layer;
       if (sink.layers == 0 || sink.last_layer != head.layer) ++sink.layers;

@@ -3,8 +3,9 @@
 // Weights are proxy weights, |a_ij| / sum_j |a_ij|, so that every row sums to one. Key k is a token of the text,
 // k = 1 ... T, or what the model adds before it, `*` (an extra key or a sink token).
 //
-//     alpha_k = 1/(T - k + 1) sum_i a_ik     as in sink_score.h: the row of a sink token sees a prefix, too
-//     share_k = 1/T sum_i a_ik               of all attention of the text's rows
+//     alpha_k = 1/r_k sum_i a_ik     over the r_k rows that see key k, as in sink_score.h: the row of a sink token sees
+//                                    a prefix, too
+//     share_k = 1/T sum_i a_ik       of all attention of the text's rows
 #pragma once
 
 #include <cstdint>
@@ -35,6 +36,7 @@ struct AttentionSummary {
   double loss = std::numeric_limits<double>::quiet_NaN();  // nats per token; NaN for a text of one token
   double even_alpha_1 = 0, even_alpha_star = 0;            // if every row were even (even_attention.h)
   std::vector<HeadSummary> head_LH;                        // all heads, by layer
+  std::vector<std::vector<double>> rows_LT;                // [layer]: how many rows see token t
   // Lengths of vectors at the tokens of the text.
   std::vector<std::vector<double>> hidden_norm_LT;  // |h_t|, [0 ... L]: 0 is the embedding, l the output of block l - 1
   std::vector<std::vector<double>> value_norm_LT;   // |v_t|, [layer], mean over the heads of values
@@ -42,6 +44,7 @@ struct AttentionSummary {
   double alpha_1() const;  // mean over heads
   double alpha_star() const;
   double sink_1(double epsilon) const;  // percentage of heads whose alpha_1 is above epsilon
+  std::vector<std::int64_t> first_key_rows() const;  // [layer]: rows that see the first token
   std::vector<double> alpha_1_by_layer() const;
   // |h_1| / mean_{t > 1} |h_t| where it is largest, the massive activation; and l of hidden_norm_LT.
   std::pair<double, std::int64_t> massive_ratio() const;
@@ -63,8 +66,9 @@ struct SummaryVisitor {
 inline constexpr std::int64_t kLongestSummary = 1024;
 AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor = nullptr);
 
-// A token other than the first that is a sink in some heads: alpha_k above the paper's threshold of 0.3. Only tokens
-// that at least 8 queries and a quarter of all see count: the last ones have a large alpha_k from their own row alone.
+// A token other than the first that is a sink in some heads: alpha_k above the paper's threshold of 0.3. In each layer
+// only tokens count that at least 8 queries see, and a quarter of those that see the first token: the last ones have a
+// large alpha_k from their own row alone.
 struct SecondarySink {
   std::int64_t position = 0;                     // k, from 1
   std::int64_t heads = 0;                        // how many

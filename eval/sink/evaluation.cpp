@@ -7,6 +7,7 @@
 
 #include "eval/sink/attention_patterns.h"
 #include "eval/sink/evaluation_hooks.h"
+#include "eval/sink/even_attention.h"
 
 namespace sink {
 namespace {
@@ -84,19 +85,24 @@ std::vector<std::int64_t> places_of(const FixedToken& fixed, const Batch& sequen
 class ColumnSumHooks final : public ForwardHooks {
  public:
   ColumnSumHooks(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t N, std::int64_t T, std::int64_t positions)
-      : extra_tokens_(extra_tokens),
+      : sizes_(sizes),
+        extra_tokens_(extra_tokens),
+        T_(T),
         K_(std::min(positions, T)),
         raw(N, sizes.layers, sizes.heads, T, K_),
         proxy(N, sizes.layers, sizes.heads, T, K_) {}
   void attention(AttentionPoint& point) override {
     const AttentionStatistics s = point.statistics(K_ + extra_tokens_);
-    raw.store(sequence, point.layer, s.column_raw_BHX, extra_tokens_, point.has_extra_key, s.extra_raw_BH, documents);
-    proxy.store(sequence, point.layer, s.column_proxy_BHX, extra_tokens_, point.has_extra_key, s.extra_proxy_BH,
-                documents);
+    const ValueTable rows_BX = rows_that_see(sizes_, point.layer, T_, extra_tokens_, s.column_raw_BHX.dim(0),
+                                             K_ + extra_tokens_, documents);
+    raw.store(sequence, point.layer, s.column_raw_BHX, rows_BX, extra_tokens_, point.has_extra_key, s.extra_raw_BH);
+    proxy.store(sequence, point.layer, s.column_proxy_BHX, rows_BX, extra_tokens_, point.has_extra_key,
+                s.extra_proxy_BH);
   }
 
  private:
-  std::int64_t extra_tokens_, K_;
+  const Sizes& sizes_;
+  std::int64_t extra_tokens_, T_, K_;
 
  public:
   std::int64_t sequence = 0;  // the first of the next forward pass

@@ -91,13 +91,16 @@ void for_each_row(E& sums, F&& f) {
 }  // namespace
 
 EvaluationHooks::EvaluationHooks(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t sequences, std::int64_t T)
-    : extra_tokens_(extra_tokens),
+    : sizes_(sizes),
+      extra_tokens_(extra_tokens),
       K_(std::min(T, kSinkPositions)),
-      key_heads_(sizes.key_heads()),
       raw_(sequences, sizes.layers, sizes.heads, T, K_),
       proxy_(sequences, sizes.layers, sizes.heads, T, K_) {
   sums_.sequences = sequences;
   sums_.context = T;
+  for (std::int64_t layer = 0; layer < sizes.layers; ++layer)
+    sums_.first_key_rows.push_back(
+        static_cast<std::int64_t>(rows_that_see(sizes, layer, T, extra_tokens, 1, extra_tokens + 1)[0].back()));
   for_each_table(sums_, [&](ValueTable& table) { table = zeros(sizes.layers, sizes.heads); });
   for (ValueTable* table : {&sums_.hidden_before_norm_norm, &sums_.key_norm, &sums_.value_norm})
     *table = zeros(sizes.layers, T + extra_tokens);
@@ -129,8 +132,10 @@ void EvaluationHooks::attention(AttentionPoint& point) {
   const AttentionStatistics s = point.statistics(K_ + extra_tokens_);
   const auto layer = static_cast<std::size_t>(point.layer);
   extra_key_ = point.has_extra_key;
-  raw_.store(sequence_, point.layer, s.column_raw_BHX, extra_tokens_, extra_key_, s.extra_raw_BH, documents_);
-  proxy_.store(sequence_, point.layer, s.column_proxy_BHX, extra_tokens_, extra_key_, s.extra_proxy_BH, documents_);
+  const ValueTable rows_BX = rows_that_see(sizes_, point.layer, sums_.context, extra_tokens_, s.column_raw_BHX.dim(0),
+                                           K_ + extra_tokens_, documents_);
+  raw_.store(sequence_, point.layer, s.column_raw_BHX, rows_BX, extra_tokens_, extra_key_, s.extra_raw_BH);
+  proxy_.store(sequence_, point.layer, s.column_proxy_BHX, rows_BX, extra_tokens_, extra_key_, s.extra_proxy_BH);
   if (extra_key_)
     add_heads(sums_.extra_key_weight_layer_head[layer], s.extra_raw_BH,
               1 / static_cast<double>(sums_.context + extra_tokens_));
@@ -208,7 +213,7 @@ std::optional<Evaluation::Fixed> EvaluationHooks::fixed(const std::vector<std::i
 
 Evaluation EvaluationHooks::evaluation() const {
   Evaluation e = sums_;
-  const auto N = static_cast<double>(e.sequences), N_times_G = static_cast<double>(e.sequences * key_heads_);
+  const auto N = static_cast<double>(e.sequences), N_times_G = static_cast<double>(e.sequences * sizes_.key_heads());
   for_each_table(e, [&](ValueTable& table) {
     for (auto& row : table) divide(row, &table == &e.key_norm || &table == &e.value_norm ? N_times_G : N);
   });

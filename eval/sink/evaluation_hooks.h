@@ -36,7 +36,8 @@ class EvaluationHooks : public HiddenStateHooks {
   std::vector<double> loss_by_position(const Tensor& targets_NT) const;
 
  private:
-  std::int64_t extra_tokens_, K_, key_heads_, sequence_ = 0;
+  Sizes sizes_;
+  std::int64_t extra_tokens_, K_, sequence_ = 0;
   DocumentPlaces documents_;
   bool extra_key_ = false, before_norm_seen_ = false;
   AlphaTable raw_, proxy_;

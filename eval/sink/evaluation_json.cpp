@@ -180,6 +180,7 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   add_context(json, e, c);
   json["extra"] = name_of(e.extra);
   json["sink_epsilon"] = kSinkEpsilons;
+  json["first_key_rows"] = e.first_key_rows;
   add_scores(json, e.proxy, "");
   add_scores(json, e.raw, "_raw");
   add_by_length(json, e.by_length);

@@ -48,8 +48,12 @@ struct EvaluationContext {
 //   extra                              none | key (an extra key for every query) | token (a sink token)
 //   sink_epsilon sink_1[_raw]          [epsilon]; sink_k[_raw]: [k] at the 0.3 of the paper; sink_k_epsilon[_raw]:
 //                                      [epsilon][k]
+//   first_key_rows                     [layer]: rows that see the first token, by which its column sum is divided
+//                                      (of one document): all, but in layers with a shorter window. alpha_k is the sum
+//                                      of a_ik over the rows that see key k, divided by their number
 //   alpha_1[_raw] alpha_1_max alpha_k[_raw] alpha_1_layer_head[_raw] alpha_layer_head_k[_raw]
-//   sink_star[_raw] alpha_star[_raw] alpha_star_layer_head[_raw]   the same for an extra key or sink token
+//   sink_star[_raw] alpha_star[_raw] alpha_star_layer_head[_raw]   the same for an extra key, (1 + sum_i a_i*) / (T + 1), or a
+//                                      sink token, the mean over the rows that see it
 //   alpha_fixed alpha_fixed_over_even  of a fixed token at another position than the first, proxy
 //   by_length                          {length, epsilon, alpha_k[_raw]: [T][k], sink_k[_raw]: [T][epsilon][k],
 //                                      alpha_star[_raw]: [T], sink_star[_raw]: [T][epsilon]} of the first T tokens,

@@ -56,6 +56,15 @@ std::string kurtosis_line(const Evaluation& e) {
 
 }  // namespace
 
+std::string window_line(const std::vector<std::int64_t>& first_key_rows, std::int64_t T) {
+  const auto fewest = std::min_element(first_key_rows.begin(), first_key_rows.end());
+  if (fewest == first_key_rows.end() || *fewest >= T) return "";
+  const auto windowed = std::count(first_key_rows.begin(), first_key_rows.end(), *fewest);
+  return str_format(
+      "Window: in %td of %zu layers %lld of %lld queries see token 1. alpha_k: mean over those that see k.\n", windowed,
+      first_key_rows.size(), static_cast<long long>(*fewest), static_cast<long long>(T));
+}
+
 std::string evaluation_table(const Evaluation& e, const std::string& input) {
   std::string table =
       str_format("%s of %s (%s), ", counted(e.sequences, "sequence"), counted(e.context, "token"), input) +
@@ -67,6 +76,7 @@ std::string evaluation_table(const Evaluation& e, const std::string& input) {
   for (std::size_t k = 0; k < e.proxy.alpha_k.size(); ++k)
     table += str_format("   token %2zu", k + 1) + scores_of_key(e.proxy, k) + "  | " + scores_of_key(e.raw, k) + "\n";
   if (e.fixed) table += str_format("fixed token%9.4f, %.2f times even attention\n", e.fixed->alpha, e.fixed->over_even);
+  table += window_line(e.first_key_rows, e.context);
   table += str_format("row sum %.4f, ", e.row_sum);
   if (e.extra == Evaluation::Extra::key) table += str_format("on the extra key %.4f, ", e.extra_key_weight);
   table += str_format("entropy %.3f nats, |v_1| / mean |v_t| %.3f\n", e.entropy, e.first_value_norm_ratio);

@@ -10,6 +10,9 @@ namespace sink {
 // At most 100 columns: sinks of the first keys, then a line per layer. `input` names the sequences.
 std::string evaluation_table(const Evaluation& evaluation, const std::string& input);
 
+// How many of T queries see the first token in the layers with a window, as a line; empty where all see it.
+std::string window_line(const std::vector<std::int64_t>& first_key_rows, std::int64_t T);
+
 // A line for each input: Sink_1 and Sink_2 (proxy, and raw Sink_1), alpha_1, the share of the first value, and the
 // norms of the first position relative to the others.
 std::string inputs_table(const std::vector<std::pair<std::string, Evaluation>>& measured);

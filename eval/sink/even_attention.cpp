@@ -9,7 +9,8 @@ namespace sink {
 
 namespace {
 
-// The weight on position `column` and on an extra key, summed over rows; the mean over blocks.
+// The weight on position `column`, mean over the rows that see it, and on an extra key, summed over rows; the mean over
+// blocks.
 struct Sums {
   double on_column = 0, on_extra_key = 0;
 };
@@ -25,6 +26,13 @@ KeyRange range_of(const VisibleKeys& keys, std::int64_t window) {
   return {.prefix = keys.prefix > 0 ? std::min(keys.prefix, keys.T) + keys.extra_tokens : 0, .window = window};
 }
 
+// The rows that see position `column`.
+double rows_that_see(const KeyRange& range, std::int64_t column, std::int64_t positions) {
+  const std::int64_t first = column < range.prefix ? 0 : column;
+  const std::int64_t end = column < range.prefix ? positions : std::min(positions, range.last(column) + 1);
+  return static_cast<double>(end - first);
+}
+
 Sums sums_of_block(const VisibleKeys& keys, std::int64_t column, std::int64_t window) {
   const KeyRange range = range_of(keys, window);
   const std::int64_t positions = keys.T + keys.extra_tokens;
@@ -34,6 +42,8 @@ Sums sums_of_block(const VisibleKeys& keys, std::int64_t column, std::int64_t wi
     if (range.sees(i, column)) sums.on_column += weight;
     sums.on_extra_key += weight;
   }
+  sums.on_column /=
+      keys.by_all_rows ? static_cast<double>(positions - column) : rows_that_see(range, column, positions);
   return sums;
 }
 
@@ -49,18 +59,15 @@ Sums sums_of(const VisibleKeys& keys, std::int64_t column) {
 }  // namespace
 
 double even_alpha(const VisibleKeys& keys, std::int64_t k) {
-  const std::int64_t column = keys.extra_tokens + k - 1, positions = keys.T + keys.extra_tokens;
-  const std::int64_t end = std::min(positions, range_of(keys, 0).document_end(column));
-  return sums_of(keys, column).on_column / static_cast<double>(end - column);
+  return sums_of(keys, keys.extra_tokens + k - 1).on_column;
 }
 
 EvenAttention even_attention(const VisibleKeys& keys) {
-  const auto rows_of_star = static_cast<double>(keys.T + 1);
   EvenAttention even{even_alpha(keys, 1), std::numeric_limits<double>::quiet_NaN()};
   if (keys.extra_tokens > 0)
-    even.alpha_star = sums_of(keys, 0).on_column / rows_of_star;
+    even.alpha_star = sums_of(keys, 0).on_column;
   else if (keys.extra_key)
-    even.alpha_star = (1 + sums_of(keys, 0).on_extra_key) / rows_of_star;
+    even.alpha_star = (1 + sums_of(keys, 0).on_extra_key) / static_cast<double>(keys.T + 1);
   return even;
 }
 
@@ -74,6 +81,20 @@ VisibleKeys visible_keys(const Sizes& sizes, std::int64_t T, std::int64_t extra_
           .global_layers = global_layers,
           .extra_key = extra_key,
           .extra_tokens = extra_tokens};
+}
+
+std::vector<std::vector<double>> rows_that_see(const Sizes& sizes, std::int64_t layer, std::int64_t T,
+                                               std::int64_t extra_tokens, std::int64_t sequences, std::int64_t columns,
+                                               const DocumentPlaces& documents) {
+  VisibleKeys keys = visible_keys(sizes, T, extra_tokens, false);
+  std::vector<std::vector<double>> rows_BX;
+  for (std::int64_t b = 0; b < sequences; ++b) {
+    if (documents.defined()) keys.document_starts = documents.starts_BT.data<std::int32_t>() + b * T;
+    const KeyRange range = range_of(keys, sizes.is_global(layer) ? 0 : sizes.window);
+    rows_BX.emplace_back();
+    for (std::int64_t j = 0; j < columns; ++j) rows_BX.back().push_back(rows_that_see(range, j, T + extra_tokens));
+  }
+  return rows_BX;
 }
 
 }  // namespace sink

@@ -35,8 +35,8 @@ std::pair<std::int64_t, std::int64_t> largest_cell(const ValueTable& table) {
 AlphaTable::AlphaTable(std::int64_t N, std::int64_t L, std::int64_t H, std::int64_t T, std::int64_t K)
     : T_(T), alpha_NLHK_(Tensor::zeros({N, L, H, K}, DType::F64)), star_NLH_(Tensor::zeros({N, L, H}, DType::F64)) {}
 
-void AlphaTable::store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, std::int64_t extra_tokens,
-                       bool extra_key, const Tensor& extra_sums_BH, const DocumentPlaces& documents) {
+void AlphaTable::store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, const ValueTable& rows_BK,
+                       std::int64_t extra_tokens, bool extra_key, const Tensor& extra_sums_BH) {
   std::int64_t N = alpha_NLHK_.dim(0), B = column_sums_BHK.dim(0), H = alpha_NLHK_.dim(2), K = alpha_NLHK_.dim(3);
   SINK_CHECK(column_sums_BHK.rank() == 3 && column_sums_BHK.dim(1) == H && column_sums_BHK.dim(2) == extra_tokens + K &&
                  sequence + B <= N,
@@ -47,16 +47,16 @@ void AlphaTable::store(std::int64_t sequence, std::int64_t l, const Tensor& colu
   auto alpha_NLHK = view<double, 4>(alpha_NLHK_);
   auto star_NLH = view<double, 3>(star_NLH_);
   has_star_ = extra_key || extra_tokens > 0;
-  double star_rows = static_cast<double>(T_ + 1);
   for (std::int64_t b = 0; b < B; ++b)
     for (std::int64_t h = 0; h < H; ++h) {
       std::int64_t n = sequence + b;
+      const std::vector<double>& rows = rows_BK[static_cast<std::size_t>(b)];
       for (std::int64_t k = 0; k < K; ++k)  // k counts from 0 here
-        alpha_NLHK(n, l, h, k) = sum_BHK(b, h, extra_tokens + k) / static_cast<double>(documents.end(b, k, T_) - k);
+        alpha_NLHK(n, l, h, k) = sum_BHK(b, h, extra_tokens + k) / rows[static_cast<std::size_t>(extra_tokens + k)];
       if (extra_tokens > 0)
-        star_NLH(n, l, h) = sum_BHK(b, h, 0) / star_rows;
+        star_NLH(n, l, h) = sum_BHK(b, h, 0) / rows[0];
       else if (extra_key)
-        star_NLH(n, l, h) = (1 + view<double, 2>(extra_sums_BH)(b, h)) / star_rows;
+        star_NLH(n, l, h) = (1 + view<double, 2>(extra_sums_BH)(b, h)) / static_cast<double>(T_ + 1);
     }
 }
 

@@ -1,16 +1,16 @@
 // The sink metric of the paper (Gu et al. 2025, section 3.2): alpha_k and Sink_k from column sums of attention.
 //
-// alpha_k of a (sequence, layer, head) is the attention that key k receives, summed over all rows and divided by the
-// T - k + 1 rows that see it under the causal mask (under a prefix mask every row sees it, and alpha_k can exceed 1).
+// alpha_k of a (sequence, layer, head) is the mean attention that key k receives over the rows that see it: its sum over
+// rows, divided by T - k + 1 under the causal mask, as in the paper. Under a window of w keys at most w rows see a key,
+// in packed sequences with a document mask those from k to the end of its document, and all rows see the keys of a
+// prefix (even_attention.h counts them).
 // Sink_k^eps is the share of (layer, head) with alpha_k > eps, per sequence, averaged over sequences.
 // `raw` uses the attention weights a_ij, `proxy` the weights |a_ij| / sum_j |a_ij|. They are equal for softmax and
 // differ for operations whose rows do not sum to one.
 //
-// In packed sequences with a document mask, alpha_k is divided by the rows from k to the end of the document of key k.
-//
 // Real tokens are k = 1 ... T. An extra key or sink token is scored as `*`, as in the paper's code, whose patterns are
 // (T+1) x (T+1): an extra key has a row with weight 1 on itself, so alpha_* = (1 + sum_i a_i*) / (T + 1); alpha_* of a
-// sink token is (sum of its column over the T + 1 rows) / (T + 1).
+// sink token is the mean of its column over the rows that see it, T + 1 without a window.
 #pragma once
 
 #include <array>
@@ -56,10 +56,10 @@ class AlphaTable {
   // N sequences of T real tokens, L layers, H heads and the first K keys.
   AlphaTable(std::int64_t N, std::int64_t L, std::int64_t H, std::int64_t T, std::int64_t K);
 
-  // The column sums of layer l for a batch whose first sequence has index `sequence`. column_sums_BHK has the
-  // `extra_tokens` sink tokens first, then the K keys; extra_sums_BH is used with `extra_key` only.
-  void store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, std::int64_t extra_tokens,
-             bool extra_key, const Tensor& extra_sums_BH, const DocumentPlaces& documents = {});
+  // The column sums of layer l for a batch whose first sequence has index `sequence`, and how many rows see each column.
+  // Both have the `extra_tokens` sink tokens first, then the K keys; extra_sums_BH is used with `extra_key` only.
+  void store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, const ValueTable& rows_BK,
+             std::int64_t extra_tokens, bool extra_key, const Tensor& extra_sums_BH);
   // The whole table, and the values() of a table of fewer sequences copied into this one from `sequence` on.
   std::vector<double> values() const;
   void set_values(std::int64_t sequence, std::span<const double> values);

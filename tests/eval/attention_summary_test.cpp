@@ -104,6 +104,8 @@ TEST_CASE("attention summary: the loss, alpha and row sums are those of an evalu
   };
   const Case cases[] = {{"baseline"},
                         {"baseline", Evaluation::Extra::none, 5},
+                        {"bias_k", Evaluation::Extra::key, 5},
+                        {"bias_sinktoken", Evaluation::Extra::token, 5},
                         {"baseline", Evaluation::Extra::none, 0, 4},
                         {"op_sigmoid_none"},
                         {"kern_mlp_none"},
@@ -129,14 +131,15 @@ TEST_CASE("attention summary: the loss, alpha and row sums are those of an evalu
       const auto l = static_cast<std::size_t>(head.layer), h = static_cast<std::size_t>(head.head);
       const std::vector<double>& alpha_k = evaluation.proxy.alpha_layer_head_k[l][h];
       for (std::size_t k = 0; k < alpha_k.size(); ++k) {
-        // Under a prefix, Sink_k is divided by the same T - k + 1 rows.
         CHECK(head.alpha_T[k] == Approx(alpha_k[k]).epsilon(1e-7));
         largest = std::max(largest, alpha_k[k]);
       }
       CHECK(head.row_sum == Approx(evaluation.row_sum_layer_head[l][h]).epsilon(1e-9));
       double all = std::accumulate(head.share_T.begin(), head.share_T.end(), 0.0);
-      if (c.extra != Evaluation::Extra::none) all += (head.alpha_star * (kT + 1) - 1) / kT;
-      if (c.extra != Evaluation::Extra::token || c.prefix == 0) CHECK(all == Approx(1).epsilon(1e-12));
+      const bool token = c.extra == Evaluation::Extra::token;
+      const std::int64_t star_rows = token && c.window > 0 && c.prefix == 0 ? c.window : kT + 1;
+      if (c.extra != Evaluation::Extra::none) all += (head.alpha_star * static_cast<double>(star_rows) - 1) / kT;
+      if (!token || c.prefix == 0) CHECK(all == Approx(1).epsilon(1e-12));
     }
     CHECK(largest > summary.even_alpha_1);  // the patterns are not even
   }
@@ -152,6 +155,8 @@ TEST_CASE("attention summary: secondary sinks are tokens that enough queries see
     head.layer = layer;
     head.alpha_T.assign(16, 0.1);
     summary.head_LH.push_back(head);
+    summary.rows_LT.emplace_back();
+    for (int k = 0; k < 16; ++k) summary.rows_LT.back().push_back(16 - k);
   }
   CHECK(secondary_sinks(summary).empty());
   summary.head_LH[0].alpha_T[0] = 0.9;   // the first token is no secondary sink
@@ -168,4 +173,13 @@ TEST_CASE("attention summary: secondary sinks are tokens that enough queries see
   CHECK(sinks[0].layers == 2);
   CHECK(sinks[1].position == 5);
   CHECK(sinks[1].heads == 1);
+  // A window of 40 for 160 tokens: 40 queries see the first token, 10 the last but nine.
+  summary.tokens_T.assign(160, 0);
+  summary.head_LH.resize(1);
+  summary.rows_LT.assign(1, {});
+  summary.head_LH[0].alpha_T.assign(160, 0.1);
+  for (std::int64_t k = 0; k < 160; ++k) summary.rows_LT[0].push_back(std::min(40.0, 160.0 - static_cast<double>(k)));
+  summary.head_LH[0].alpha_T[150] = summary.head_LH[0].alpha_T[151] = 0.5;
+  REQUIRE(secondary_sinks(summary).size() == 1);
+  CHECK(secondary_sinks(summary)[0].position == 151);
 }

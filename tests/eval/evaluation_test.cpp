@@ -127,6 +127,11 @@ struct MapNumbers {
 MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool extra_key, bool proxy) {
   std::int64_t P = map.dim(0), E = extra_key;
   REQUIRE(map.dim(1) == P + E);
+  const auto rows_of = [&](std::int64_t j) {  // that see position j
+    double rows = 0;
+    for (std::int64_t i = 0; i < P; ++i) rows += sees(c, X, i, j);
+    return rows;
+  };
   MapNumbers numbers{std::vector<double>(static_cast<std::size_t>(kT), 0.0)};
   std::vector<double> column(static_cast<std::size_t>(P + E), 0.0);
   for (std::int64_t i = 0; i < P; ++i) {
@@ -141,10 +146,9 @@ MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool ext
     }
   }
   for (std::int64_t k = 0; k < kT; ++k)
-    numbers.alpha[static_cast<std::size_t>(k)] =
-        column[static_cast<std::size_t>(E + X + k)] / static_cast<double>(kT - k);
+    numbers.alpha[static_cast<std::size_t>(k)] = column[static_cast<std::size_t>(E + X + k)] / rows_of(X + k);
   if (extra_key) numbers.star = (1 + column[0]) / static_cast<double>(kT + 1);
-  if (X == 1) numbers.star = column[0] / static_cast<double>(kT + 1);
+  if (X == 1) numbers.star = column[0] / rows_of(0);
   return numbers;
 }
 
@@ -357,6 +361,7 @@ const std::vector<Case> kCases{
     {"op_softmax1", true, Evaluation::Extra::key},
     {"op_sink_logit", true, Evaluation::Extra::key, 2},
     {"bias_sinktoken", true, Evaluation::Extra::token},
+    {"bias_sinktoken", true, Evaluation::Extra::token, 0, 5, 0},
     {"bias_sinktoken", true, Evaluation::Extra::token, 0, 5, 2},
     {"norm_post", true},
     {"norm_sandwich", true},

@@ -14,8 +14,10 @@ namespace {
 EvenAttention by_mask(const VisibleKeys& keys, std::int64_t k = 1) {
   const std::int64_t X = keys.extra_tokens, P = X + keys.T;
   const auto document = [&](std::int64_t i) { return keys.document_starts[i - X - 1]; };
-  double on_k = 0, on_star = keys.extra_key ? static_cast<double>(keys.layers) : 0, rows_of_k = 0;
-  for (std::int64_t layer = 1; layer <= keys.layers; ++layer)
+  const double L = static_cast<double>(keys.layers);
+  EvenAttention even{0, keys.extra_key || X > 0 ? 0 : NAN};
+  for (std::int64_t layer = 1; layer <= keys.layers; ++layer) {
+    double on_k = 0, rows_of_k = 0, on_star = keys.extra_key ? 1 : 0, rows_of_star = on_star;  // its own row
     for (std::int64_t i = 1; i <= P; ++i) {
       double visible = keys.extra_key ? 1 : 0;
       bool sees_k = false, sees_star = keys.extra_key;
@@ -32,10 +34,13 @@ EvenAttention by_mask(const VisibleKeys& keys, std::int64_t k = 1) {
       }
       on_k += sees_k ? 1 / visible : 0;
       on_star += sees_star ? 1 / visible : 0;
-      if (layer == 1 && i >= X + k && (!keys.document_starts || document(i) == document(X + k))) ++rows_of_k;
+      rows_of_k += sees_k;
+      rows_of_star += sees_star;
     }
-  const double L = static_cast<double>(keys.layers), T = static_cast<double>(keys.T);
-  return {on_k / L / rows_of_k, keys.extra_key || X > 0 ? on_star / L / (T + 1) : NAN};
+    even.alpha_1 += on_k / rows_of_k / L;
+    even.alpha_star += on_star / rows_of_star / L;
+  }
+  return even;
 }
 
 }  // namespace
@@ -46,7 +51,10 @@ TEST_CASE("even attention: values by hand") {
   const EvenAttention extra = even_attention({.T = 3, .extra_key = true});
   CHECK(extra.alpha_1 == doctest::Approx((1 / 2.0 + 1 / 3.0 + 1 / 4.0) / 3).epsilon(1e-14));
   CHECK(extra.alpha_star == doctest::Approx((1 + 1 / 2.0 + 1 / 3.0 + 1 / 4.0) / 4).epsilon(1e-14));
-  CHECK(even_attention({.T = 4, .window = 2}).alpha_1 == doctest::Approx((1 + 1 / 2.0) / 4).epsilon(1e-14));
+  CHECK(even_attention({.T = 4, .window = 2}).alpha_1 == doctest::Approx((1 + 1 / 2.0) / 2).epsilon(1e-14));
+  CHECK(even_alpha({.T = 4, .window = 2}, 2) == doctest::Approx(1 / 2.0).epsilon(1e-14));
+  CHECK(even_alpha({.T = 4, .window = 2}, 4) == doctest::Approx(1 / 2.0).epsilon(1e-14));  // its own row alone
+  CHECK(even_alpha({.T = 3, .prefix = 2}, 2) == doctest::Approx((1 / 2.0 + 1 / 2.0 + 1 / 3.0) / 3).epsilon(1e-14));
   CHECK(even_attention({.T = 3, .prefix = 2}).alpha_1 ==
         doctest::Approx((1 / 2.0 + 1 / 2.0 + 1 / 3.0) / 3).epsilon(1e-14));
 }
@@ -70,9 +78,17 @@ TEST_CASE("even attention: every window, prefix, block, extra key and sink token
           }
 }
 
+TEST_CASE("even attention: as older programs divided, by T - k + 1 in every block") {
+  const VisibleKeys keys{.T = 4, .window = 2, .by_all_rows = true};
+  CHECK(even_attention(keys).alpha_1 == doctest::Approx((1 + 1 / 2.0) / 4).epsilon(1e-14));
+  CHECK(even_alpha(keys, 3) == doctest::Approx((1 / 2.0 + 1 / 2.0) / 2).epsilon(1e-14));
+  const VisibleKeys token{.T = 3, .window = 2, .extra_tokens = 1, .by_all_rows = true};
+  CHECK(even_attention(token).alpha_star == doctest::Approx((1 + 1 / 2.0) / 4).epsilon(1e-14));
+}
+
 // Rows 0 and 1 see the sink token, rows 2 and 3 do not.
 TEST_CASE("even attention: a sink token under a window, by hand") {
   const EvenAttention even = even_attention({.T = 3, .window = 2, .extra_tokens = 1});
-  CHECK(even.alpha_star == doctest::Approx((1 + 1 / 2.0) / 4).epsilon(1e-14));
-  CHECK(even.alpha_1 == doctest::Approx((1 / 2.0 + 1 / 2.0) / 3).epsilon(1e-14));
+  CHECK(even.alpha_star == doctest::Approx((1 + 1 / 2.0) / 2).epsilon(1e-14));
+  CHECK(even.alpha_1 == doctest::Approx((1 / 2.0 + 1 / 2.0) / 2).epsilon(1e-14));
 }

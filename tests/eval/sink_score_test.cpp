@@ -7,6 +7,7 @@
 #include "engine/rng.h"
 #include "engine/tensor_view.h"
 #include "eval/sink/evaluation_hooks.h"
+#include "eval/sink/even_attention.h"
 
 using namespace sink;
 
@@ -59,9 +60,15 @@ struct OfMaps final : AttentionPoint {
 // Scores of a model of one layer and head whose sequences have these maps over `positions` positions, of which
 // `extra_tokens`: those that the model puts first.
 SinkScores scores_of(const std::vector<Weights>& maps, std::int64_t positions, std::int64_t extra_tokens = 0,
-                     bool extra_key = false) {
+                     bool extra_key = false, std::int64_t window = 0) {
   std::int64_t N = static_cast<std::int64_t>(maps.size());
-  Sizes sizes{.layers = 1, .heads = 1, .width = 2, .feed_forward = 1, .context = positions, .vocabulary = 2};
+  Sizes sizes{.layers = 1,
+              .heads = 1,
+              .width = 2,
+              .feed_forward = 1,
+              .context = positions,
+              .vocabulary = 2,
+              .window = window};
   EvaluationHooks hooks(sizes, extra_tokens, N, positions - extra_tokens);
   Tensor vectors = Tensor::full({N, 1, positions, 2}, 1, DType::F64);
   Var o(vectors);
@@ -151,16 +158,42 @@ TEST_CASE("sink score: a sink token is scored over T + 1 rows, real tokens follo
   CHECK(scores.alpha_k.size() == 10);
 }
 
+TEST_CASE("sink score: under a window alpha_k is the mean over the queries that see key k, of a sink token too") {
+  constexpr std::int64_t kWindow = 8;
+  const auto sees = [](std::int64_t i, std::int64_t j) { return j <= i && i - j < kWindow; };
+  const Weights full_sink = [=](std::int64_t i, std::int64_t j) { return sees(i, j) && j == 0 ? 1.0 : 0.0; };
+  const Weights even = [=](std::int64_t i, std::int64_t j) {
+    return sees(i, j) ? 1 / static_cast<double>(std::min(i + 1, kWindow)) : 0.0;
+  };
+  for (std::int64_t T : {8, 9, 28, 64}) {  // window / T is 1, 0.89, 0.29 and 0.125: two are below every threshold
+    const SinkScores sink = scores_of({full_sink}, T, 0, false, kWindow), flat = scores_of({even}, T, 0, false, kWindow);
+    CHECK(sink.alpha_1() == 1);
+    CHECK(sink.sink_k[kPaperEpsilonIndex][0] == 100);
+    for (std::int64_t k = 1; k <= std::min(T, kSinkPositions); ++k) {  // rows k ... k + 7
+      const std::int64_t rows = std::min(kWindow, T - k + 1), growing = std::max<std::int64_t>(0, kWindow - k + 1);
+      double sum = static_cast<double>(rows - std::min(rows, growing)) / kWindow;
+      for (std::int64_t i = k; i < k + std::min(rows, growing); ++i) sum += 1 / static_cast<double>(i);
+      CHECK(flat.alpha_k[static_cast<std::size_t>(k - 1)] ==
+            doctest::Approx(sum / static_cast<double>(rows)).epsilon(1e-12));
+    }
+    const SinkScores token = scores_of({full_sink}, T + 1, 1, false, kWindow);
+    REQUIRE(token.star.has_value());
+    CHECK(token.star->alpha == 1);
+    CHECK(token.star->sink[kPaperEpsilonIndex] == 100);
+  }
+}
+
 TEST_CASE("sink score: with documents a key's attention is divided by the rows of its own document") {
   // Two sequences of 6 tokens: documents of 2 and 4 tokens, and one of 6. Every row gives all to its document's first.
   AlphaTable table(2, 1, 1, 6, 4);
   Tensor sums = Tensor::from<double>({2, 1, 4}, {2, 0, 4, 0, 6, 0, 0, 0});
   Tensor starts = Tensor::from<std::int32_t>({2, 6}, {0, 0, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0});
-  table.store(0, 0, sums, 0, false, Tensor(), {starts, {}});
+  const Sizes sizes{.layers = 1, .context = 6};
+  table.store(0, 0, sums, rows_that_see(sizes, 0, 6, 0, 2, 4, {starts, {}}), 0, false, Tensor());
   SinkScores scores = table.scores();
   CHECK(scores.alpha_k == std::vector<double>{1, 0, 0.5, 0});
   CHECK(scores.sink_k[kPaperEpsilonIndex] == std::vector<double>{100, 0, 50, 0});
-  table.store(0, 0, sums, 0, false, Tensor());  // without a mask all rows could see it
+  table.store(0, 0, sums, rows_that_see(sizes, 0, 6, 0, 2, 4), 0, false, Tensor());  // without a mask all rows could see it
   CHECK(table.scores().alpha_k[0] == doctest::Approx((2.0 / 6 + 1) / 2));
 }
 

@@ -232,6 +232,8 @@ Evaluation to_evaluation(const json& object, const std::string& file) {
   e.input_sha256 = read.text("input_sha256", "");
   e.positions = read.text("positions", "");
   e.input_seed = read.seed("input_seed", 0);
+  if (const Row rows = read.row("first_key_rows"); !rows.empty())
+    e.first_key_rows = static_cast<std::int64_t>(std::clamp(*std::min_element(rows.begin(), rows.end()), 0.0, 1e15));
   for (const char* key : kScalars)
     if (read.has(key)) e.scalar[key] = to_number(object[key], {file, key});
   if (const Row ratios = read.row("massive_ratio_layer"); !ratios.empty())

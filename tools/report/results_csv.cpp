@@ -167,6 +167,15 @@ const std::vector<CsvColumn>& fixed_columns() {
       columns.push_back(scalar_column(name));
     columns.push_back(over_even_column("alpha_1_over_even", &EvenAttention::alpha_1));
     columns.push_back(over_even_column("alpha_star_over_even", &EvenAttention::alpha_star));
+    columns.push_back(where(is_measured, {"first_key_rows",
+                                          [](const Run& run) {
+                                            const std::int64_t rows = run.evaluation->first_key_rows;
+                                            return rows > 0 ? std::to_string(rows) : "";
+                                          },
+                                          [](const CsvCell& cell, ReadLine& line) {
+                                            if (!cell.text.empty())
+                                              line.measured.first_key_rows = cell.whole(std::int64_t{1}, kMaxCount);
+                                          }}));
     columns.push_back(sink_k_column(2, &ReadLine::sink_2));
     columns.push_back(sink_k_column(3, &ReadLine::sink_3));
     columns.push_back(where(has_training, {"seconds", [](const Run& run) { return csv_field(run.seconds); },

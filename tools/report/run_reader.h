@@ -51,6 +51,9 @@ struct Evaluation {
   std::string data_sha256;       // of the tokens of that folder; empty if unknown, and for other input
   std::string input_sha256;      // of the ids of given tokens or a sentence; else empty
   std::string positions;         // "swap:5": the edit of the learned positions of the measured model; empty: none
+  // How many rows see the first token in the block where they are fewest; 0: unknown, of an older program, which divided
+  // alpha_k by T - k + 1 in blocks with a window, too.
+  std::int64_t first_key_rows = 0;
   Row sink_epsilon;
   Row sink_1, sink_1_raw;                                  // one per epsilon
   Row sink_star, sink_star_raw;                            // one per epsilon; empty where extra is none

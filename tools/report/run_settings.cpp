@@ -54,6 +54,7 @@ Settings measurement_of(const Run& run) {
   const auto add = [&](const char* name, const std::string& measured, const std::string& of_training) {
     if (!measured.empty() && measured != of_training) out[name] = measured;
   };
+  if (divides_by_all_rows(run)) out["alpha divided by"] = "all queries";
   add("input", e.input, "text");
   if (e.input != "text") out["input seed"] = std::to_string(e.input_seed);
   add("measured data", other_data(run), "");
@@ -252,7 +253,13 @@ std::optional<VisibleKeys> visible_keys_of(const Run& run) {
                      .prefix = *prefix,
                      .global_layers = every > 0 ? layers / every : 0,
                      .extra_key = run.evaluation->extra == "key",
-                     .extra_tokens = run.evaluation->extra == "token" ? 1 : 0};
+                     .extra_tokens = run.evaluation->extra == "token" ? 1 : 0,
+                     .by_all_rows = divides_by_all_rows(run)};
+}
+
+bool divides_by_all_rows(const Run& run) {
+  const std::int64_t window = whole_setting(run, "window");
+  return run.finished && run.evaluation && run.evaluation->first_key_rows == 0 && window > 0 && window < run.context;
 }
 
 std::optional<EvenAttention> even_attention_of(const Run& run) {

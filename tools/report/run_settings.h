@@ -48,6 +48,8 @@ std::int64_t whole_setting(const Run& run, const char* key, std::int64_t otherwi
 // Which keys the rows of a measured run see; none where its context, window, prefix or kind of extra key is unknown, or
 // where documents follow each other, whose places are in its data.
 std::optional<VisibleKeys> visible_keys_of(const Run& run);
+// Whether alpha_k and Sink_k are of an older program, which divided by T - k + 1 in blocks with a window, too.
+bool divides_by_all_rows(const Run& run);
 // alpha of a measured run if attention were even.
 std::optional<EvenAttention> even_attention_of(const Run& run);
 

@@ -34,9 +34,19 @@ std::size_t mechanism_of(const std::string& ablation) {
       if (ablation.starts_with(begin)) return m;
 }
 
+// The share of rows that see the first token, by which alpha_1 becomes a mean over all rows; NaN where blocks differ.
+double share_of_rows(const report::Run& run) {
+  const auto rows = static_cast<double>(run.evaluation->first_key_rows), T = static_cast<double>(run.context);
+  if (rows == 0 || rows >= T) return 1;
+  return report::whole_setting(run, "global-every") > 0 ? report::kNaN : rows / T;
+}
+
+double weight_on_first(const report::Run& run) { return run.evaluation->get("alpha_1_raw") * share_of_rows(run); }
+
 // Raw mean weight of the extra key, over the rows of tokens; 0 without one.
 double weight_on_extra(const report::Run& run) {
   const report::Evaluation& e = *run.evaluation;
+  if (e.extra == "token" && share_of_rows(run) != 1) return report::kNaN;
   if (e.extra == "key") return e.get("extra_key_mass");
   if (e.extra != "token") return 0;
   const auto T = static_cast<double>(run.context);  // alpha_* also counts the token's own row, which has weight 1
@@ -75,13 +85,13 @@ BudgetRow row_of(const Runs& runs, const Runs& baseline) {
   row.label = any.ablation == "baseline" ? "softmax" : short_meaning(any.ablation);
   row.seeds = runs.size();
   const double row_sum = values_of(runs, [](const report::Run& r) { return r.evaluation->row_sum(); }).mean.mean;
-  row.on_first = values_of(runs, measure("alpha_1_raw")).mean.mean;
+  row.on_first = values_of(runs, weight_on_first).mean.mean;
   row.on_extra = values_of(runs, weight_on_extra).mean.mean;
   row.on_others = row_sum - row.on_first - row.on_extra;
   row.missing = 1 - row_sum;
-  if (const auto even = report::even_attention_of(any)) row.even_first = even->alpha_1 * row_sum;
+  if (const auto even = report::even_attention_of(any)) row.even_first = even->alpha_1 * share_of_rows(any) * row_sum;
   row.first_and_extra =
-      values_of(runs, [](const report::Run& run) { return run.evaluation->get("alpha_1_raw") + weight_on_extra(run); });
+      values_of(runs, [](const report::Run& run) { return weight_on_first(run) + weight_on_extra(run); });
   row.sink_1 = values_of(runs, [](const report::Run& run) { return run.evaluation->sink_at(0.3, false); });
   row.sink_star = values_of(runs, [](const report::Run& run) { return run.evaluation->sink_star_at(0.3, false); });
   row.value_ratio = values_of(runs, measure("first_value_norm_ratio"));

@@ -768,21 +768,21 @@ def measurements(ablation, s, seen):
     T, E, ahead = s.length, int(ablation.has_extra_key), int(ablation.sink_token)
     raw = torch.stack(seen["weights"], dim=1)  # B, L, H, T, E + T
     proxy = torch.stack(seen["proxy"], dim=1)
-    # alpha_k = sum over rows of A[i, k], over the T - k + 1 rows that see a token's key in a causal model (k from 1).
-    rows = torch.arange(T, 0, -1, dtype=torch.float64)
+    # alpha_k = the mean of A[i, k] over the rows that see key k: T - k + 1 in a causal model without a window (k from 1).
+    mask = torch.stack(seen["mask"])[:, None]  # L, 1, T, T
+    rows = mask.sum(dim=-2)
     columns = [weights.sum(dim=-2) for weights in (raw, proxy)]
-    alphas = [(sums[..., E + ahead:] / rows)[..., :ALPHA_KEYS] for sums in columns]
+    alphas = [(sums[..., E + ahead:] / rows[..., ahead:])[..., :ALPHA_KEYS] for sums in columns]
     values = {"measures/alpha": torch.stack(alphas).mean(dim=1),
               "measures/sink": torch.stack([sinks_of(alpha) for alpha in alphas])}
     if E or ahead:
         # The extra key in a map of 1 + T rows, whose own row has weight 1 on it; the sink token has its row already.
-        alphas = [(sums[..., 0] + E) / (T + 1) for sums in columns]
+        alphas = [(sums[..., 0] + E) / (T + 1 if E else rows[..., 0]) for sums in columns]
         values["measures/extra_alpha"] = torch.stack(alphas).mean(dim=1)
         values["measures/extra_sink"] = torch.stack([sinks_of(alpha[..., None])[:, 0] for alpha in alphas])
 
     # The product q.k before scale and bias, over the rows i >= 2: with key 1, and with all other keys.
     dots, norms = (torch.stack(seen[name], dim=1) for name in ("dots", "norms"))  # B, L, H, T, T
-    mask = torch.stack(seen["mask"])[:, None]  # L, 1, T, T
     cosines = torch.where(norms > 0, dots / norms.clamp(min=1e-300), torch.zeros_like(dots))
     key1, others = mask.clone(), mask.clone()
     key1[..., 0, :], key1[..., 1:] = 0, 0

@@ -50,7 +50,8 @@ def main():
     with torch.no_grad():
         output = model.eval()(tokens, output_attentions=True, labels=tokens)
     T = tokens.shape[1]
-    alpha_LHT = torch.stack([map_BHTT[0].sum(dim=-2) / torch.arange(T, 0, -1) for map_BHTT in output.attentions])
+    seen_LT = [(map_BHTT[0].amax(dim=0) > 0).sum(dim=-2) for map_BHTT in output.attentions]  # rows, fewer by a window
+    alpha_LHT = torch.stack([a[0].sum(dim=-2) / seen_T for a, seen_T in zip(output.attentions, seen_LT)])
     alpha = torch.tensor(measured["alpha_layer_head_k"])
     sink_1 = 100 * (alpha_LHT[..., 0] > 0.3).double().mean().item()
     off = {

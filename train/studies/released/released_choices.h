@@ -18,7 +18,7 @@ R in_bf16(R x) {
 // elu(s) + 1 as its code computes it in bf16: s is rounded, elu(s), then the sum, which cancels for negative s. Below
 // -6.24 or so nothing is left (e^-6.24 = 2^-9), and a row can be without any weight. The derivative e^s does not
 // cancel. The products around it are as precise as the run says.
-struct EluInBf16 {
+struct EluInBf16 : AttentionOpDefaults {
   static constexpr const char* name = "EluInBf16";
   template <class R>
   static R g(R x) {
@@ -33,7 +33,7 @@ struct EluInBf16 {
   }
 };
 
-struct EluNormInBf16 : EluInBf16, DividedBySum {
+struct EluNormInBf16 : DividedBySumOf<EluInBf16> {
   static constexpr const char* name = "EluNormInBf16";
 };
 
@@ -53,6 +53,7 @@ struct EluNormRounded : DividedBySum {
 // The cancelling values with a divisor that cannot vanish: a row without weight has no gradient of 10^8 then.
 struct EluNormInBf16Floor : EluInBf16 {
   static constexpr const char* name = "EluNormInBf16Floor";
+  static constexpr Normalizer normalizer = Normalizer::sum;
   template <class R>
   static R z(R S) {
     return S + R(1);
@@ -66,6 +67,8 @@ struct EluNormInBf16Floor : EluInBf16 {
 // s / max(sum |s|, 1): the signed similarity divided by a sum that cannot cancel.
 struct LinearMaxOfAbs : Linear {
   static constexpr const char* name = "LinearMaxOfAbs";
+  static constexpr Normalizer normalizer = Normalizer::sum;
+  static constexpr bool has_separate_normalizer = true;
   template <class R>
   static R r(R x) {
     using std::abs;
@@ -88,8 +91,10 @@ struct LinearMaxOfAbs : Linear {
 
 // e^s / (sum e^(p s))^(1/p) without the row maximum taken off, as the formula is written: in float it overflows where
 // p s > 88.7.
-struct PNormExpAsWritten {
+struct PNormExpAsWritten : AttentionOpDefaults {
   static constexpr const char* name = "PNormExpAsWritten";
+  static constexpr Normalizer normalizer = Normalizer::sum;
+  static constexpr bool has_separate_normalizer = true;
   Constant p, root, root_minus_1;
 
   PNormExpAsWritten(double p = 2) : p(p), root(1 / p), root_minus_1(1 / p - 1) {}
