@@ -52,6 +52,12 @@ TEST_CASE("fast attention: equals the double reference at every head size") {
   for (std::int64_t D : {1, 7, 8, 16, 24, 33, 64, 96, 128}) check_fast_all(70, D);
 }
 
+TEST_CASE("fast attention: equals the double reference in complete tiles of wide heads") {
+  const std::pair<std::int64_t, std::int64_t> sizes[] = {{200, 32}, {320, 64}, {200, 96}, {200, 128}};
+  for (auto [T, D] : sizes)
+    for (const KeyRange& mask : {KeyRange{}, KeyRange{.prefix = 3, .window = 150}}) check_fast_all(T, D, mask);
+}
+
 TEST_CASE("fast attention: equals the double reference for heads as wide as the model") {
   // One head of 768, two of 384 and four of 192 are head-1, head-2 and head-4 of the paper; 129 is not a multiple of a
   // vector.

@@ -78,12 +78,14 @@ template <class Op, bool kComplete>
   }
 }
 
-// bf16: packs each two rows of a tile into one row of words.
+// bf16: packs each two rows of a tile into one row of words, with zeros outside the runs.
 inline void pair_rows(const Tile& tile, float* x) {
-  for (int i = 0; i < tile.queries; i += 2) {
-    auto [begin, end] = tile.key_runs[i / kRowBlock];
-    float* x_i = x + i * kTile + begin;
-    round_pair(x_i, x_i + kTile, end - begin, reinterpret_cast<Words<bf16>::Word*>(x_i));
+  for (int i = 0; i < kTile; i += 2) {
+    auto [begin, end] = i < tile.queries ? tile.key_runs[i / kRowBlock] : Span{0, 0};
+    float* x_i = x + i * kTile;
+    std::fill_n(x_i, begin, 0.0f);
+    round_pair(x_i + begin, x_i + kTile + begin, end - begin, reinterpret_cast<Words<bf16>::Word*>(x_i + begin));
+    std::fill(x_i + end, x_i + kTile, 0.0f);
   }
 }
 

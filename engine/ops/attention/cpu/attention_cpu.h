@@ -98,7 +98,7 @@ struct ScorePanels {
 // q_i . k_j of a tile.
 template <class E>
 void product_tile(const Tile& tile, const PanelSizes<E>& sizes, const Panel<E>& q, const Panel<E>& k, float* s) {
-  score_tile(tile, sizes, q.by_row + tile.t0 * sizes.row_words, k.transposed + tile.j0 * sizes.depth, s);
+  score_tile(tile, sizes, q.by_row + tile.t0 * sizes.row_words, k.transposed + tile.j0 * sizes.row_words, s);
 }
 // Turns products into scores, up to the returned factor: without a bias, the caller applies the scale.
 template <class E>

@@ -21,8 +21,9 @@ struct PanelSizes {
   std::int64_t padded = round_up(rows, 16);
   std::int64_t tiles = (rows + kTile - 1) / kTile;
   std::int64_t width = round_up(D, kVectorFloats);
-  std::int64_t depth = (D + kPerWord - 1) / kPerWord;       // words per row
-  std::int64_t row_words = round_up(depth, kVectorFloats);  // f32: equals `width`
+  std::int64_t depth = (D + kPerWord - 1) / kPerWord;                           // words per row
+  std::int64_t row_words = round_up(depth, kPerWord > 1 ? 16 : kVectorFloats);  // f32: equals `width`
+  std::int64_t padded_pairs() const { return round_up(rows, 32); }              // rows of a panel by row pair
 };
 
 #if defined(__AVX512BF16__) && defined(__AVX512BW__)
@@ -124,8 +125,8 @@ Panel<E>::Panel(const PanelSizes<E>& sizes, int packings, Scratch& scratch) : si
   bool rows = packings & (kByRow | kTransposed) || !kPairs;
   if (rows) row_memory_ = scratch.take<Word>(sizes.padded * sizes.row_words);
   if (kPairs && packings & kByRowPair)
-    pair_memory_ = scratch.take<Word>(sizes.padded / Words<E>::kPerWord * sizes.width);
-  if (packings & kTransposed) transposed_memory_ = scratch.take<Word>(sizes.tiles * sizes.depth * kTile);
+    pair_memory_ = scratch.take<Word>(sizes.padded_pairs() / Words<E>::kPerWord * sizes.width);
+  if (packings & kTransposed) transposed_memory_ = scratch.take<Word>(sizes.tiles * sizes.row_words * kTile);
 }
 
 template <class E>
@@ -155,9 +156,9 @@ inline void Panel<float>::load_by_row_pair(const float*) {}
 template <>
 inline void Panel<bf16>::load_by_row_pair(const bf16* x) {
   std::int64_t D = sizes_.D, rows = sizes_.rows;
-  for (std::int64_t i = 0; i < sizes_.padded; i += 2) {
+  for (std::int64_t i = 0; i < sizes_.padded_pairs(); i += 2) {
     Word* row = pair_memory_ + i / 2 * sizes_.width;
-    const bf16* low = x + i * D;
+    const bf16* low = x + std::min(i, rows) * D;
     const bf16* high = low + D;
     std::int64_t used = i < rows ? D : 0;
     if (i + 1 < rows) {
@@ -176,14 +177,11 @@ void Panel<E>::load_transposed() {
   constexpr int kSide = kVectorFloats;
   transposed = transposed_memory_;
   for (std::int64_t j = 0; j < sizes_.padded; j += kSide) {
-    Word* tile = transposed_memory_ + j / kTile * sizes_.depth * kTile + j % kTile;
-    std::int64_t whole = sizes_.depth / kSide * kSide;
-    for (std::int64_t d = 0; d < whole; d += kSide) {
+    Word* tile = transposed_memory_ + j / kTile * sizes_.row_words * kTile + j % kTile;
+    for (std::int64_t d = 0; d < sizes_.row_words; d += kSide) {
       transpose_block(reinterpret_cast<const std::uint32_t*>(by_row + j * sizes_.row_words + d), sizes_.row_words,
                       reinterpret_cast<std::uint32_t*>(tile + d * kTile), kTile);
     }
-    for (std::int64_t d = whole; d < sizes_.depth; ++d)
-      for (int i = 0; i < kSide; ++i) tile[d * kTile + i] = by_row[(j + i) * sizes_.row_words + d];
   }
 }
 
