@@ -35,7 +35,7 @@ struct PreTokenizer {
 };
 
 // The names of llama.cpp (src/llama-vocab.cpp) whose cuts are computed here, with their begin token and whole pieces as
-// there. NFC is that of the tokenizer.json which a name stands for, where that is known to have it.
+// there. NFC is that of the tokenizer.json that the name belongs to, where that is known.
 const std::unordered_map<std::string, PreTokenizer>& pre_tokenizers() {
   static const std::unordered_map<std::string, PreTokenizer> known = [] {
     std::unordered_map<std::string, PreTokenizer> named;
