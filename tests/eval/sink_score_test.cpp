@@ -62,13 +62,8 @@ struct OfMaps final : AttentionPoint {
 SinkScores scores_of(const std::vector<Weights>& maps, std::int64_t positions, std::int64_t extra_tokens = 0,
                      bool extra_key = false, std::int64_t window = 0) {
   std::int64_t N = static_cast<std::int64_t>(maps.size());
-  Sizes sizes{.layers = 1,
-              .heads = 1,
-              .width = 2,
-              .feed_forward = 1,
-              .context = positions,
-              .vocabulary = 2,
-              .window = window};
+  Sizes sizes{
+      .layers = 1, .heads = 1, .width = 2, .feed_forward = 1, .context = positions, .vocabulary = 2, .window = window};
   EvaluationHooks hooks(sizes, extra_tokens, N, positions - extra_tokens);
   Tensor vectors = Tensor::full({N, 1, positions, 2}, 1, DType::F64);
   Var o(vectors);
@@ -135,6 +130,16 @@ TEST_CASE("sink score: weights that are NaN have no share of sinks") {
   for (std::size_t e = 0; e < 3; ++e) CHECK(std::isnan(scores.sink_k[e][0]));
 }
 
+TEST_CASE("sink score: an extra key or sink token whose weights are NaN has no share of sinks") {
+  const Weights nan = [](std::int64_t, std::int64_t) { return std::nan(""); };
+  for (const auto& [extra_tokens, extra_key] : {std::pair<std::int64_t, bool>{0, true}, {1, false}}) {
+    SinkScores scores = scores_of({kFullSink, nan}, 64, extra_tokens, extra_key);
+    REQUIRE(scores.star.has_value());
+    CHECK(std::isnan(scores.star->alpha));
+    for (std::size_t e = 0; e < 3; ++e) CHECK(std::isnan(scores.star->sink[e]));
+  }
+}
+
 TEST_CASE("sink score: an extra key has a row of its own, 1 on itself, and T + 1 rows") {
   Weights half = [](std::int64_t i, std::int64_t j) { return j == -1 ? 0.5 : i == j ? 0.5 : 0.0; };
   SinkScores scores = scores_of({half}, 64, 0, true);
@@ -166,7 +171,8 @@ TEST_CASE("sink score: under a window alpha_k is the mean over the queries that 
     return sees(i, j) ? 1 / static_cast<double>(std::min(i + 1, kWindow)) : 0.0;
   };
   for (std::int64_t T : {8, 9, 28, 64}) {  // window / T is 1, 0.89, 0.29 and 0.125: two are below every threshold
-    const SinkScores sink = scores_of({full_sink}, T, 0, false, kWindow), flat = scores_of({even}, T, 0, false, kWindow);
+    const SinkScores sink = scores_of({full_sink}, T, 0, false, kWindow),
+                     flat = scores_of({even}, T, 0, false, kWindow);
     CHECK(sink.alpha_1() == 1);
     CHECK(sink.sink_k[kPaperEpsilonIndex][0] == 100);
     for (std::int64_t k = 1; k <= std::min(T, kSinkPositions); ++k) {  // rows k ... k + 7
@@ -193,7 +199,8 @@ TEST_CASE("sink score: with documents a key's attention is divided by the rows o
   SinkScores scores = table.scores();
   CHECK(scores.alpha_k == std::vector<double>{1, 0, 0.5, 0});
   CHECK(scores.sink_k[kPaperEpsilonIndex] == std::vector<double>{100, 0, 50, 0});
-  table.store(0, 0, sums, rows_that_see(sizes, 0, 6, 0, 2, 4), 0, false, Tensor());  // without a mask all rows could see it
+  table.store(0, 0, sums, rows_that_see(sizes, 0, 6, 0, 2, 4), 0, false,
+              Tensor());  // without a mask all rows could see it
   CHECK(table.scores().alpha_k[0] == doctest::Approx((2.0 / 6 + 1) / 2));
 }
 

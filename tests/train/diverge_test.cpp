@@ -11,6 +11,14 @@
 
 using namespace sink;
 
+namespace {
+
+std::vector<std::string> one_and_two_ranks() {
+  return has_mpi() ? std::vector<std::string>{"", " --nproc 2"} : std::vector<std::string>{""};
+}
+
+}  // namespace
+
 TEST_CASE("NaN guard: a step whose loss is NaN changes no weight and no moment, and leaves no gradient") {
   RunConfig config;
   config.task = "bigram-backcopy";
@@ -59,30 +67,32 @@ TEST_CASE("divergence: the run stops with exit code 5, says so, and its last fin
 }
 
 TEST_CASE("divergence: the same command again ends the same way, and with more patience the run continues") {
-  TemporaryFolder folder;
-  const std::string line =
-      "train_pos_learnable --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 32 --batch 4 "
-      "--warmup 0 --clip 0 --learning-rate 100 --weight-decay 1000 --run " +
-      folder / "run";
-  const std::string again = " --resume auto";
-  const auto code = [&](const std::string& more) {
-    Subprocess run(folder, words_of(line + more));
-    return run.wait();
-  };
-  REQUIRE(code(" --steps 100 --nan-patience 3") == 5);
-  const std::string log = read_bytes(folder / "run/metrics.jsonl");
-  const std::int64_t step = load_checkpoint(folder / "run/checkpoint.h5").integer("step");
-  REQUIRE(step < 100);
-  CHECK(code(" --steps 100 --nan-patience 3" + again) == 5);
-  CHECK(read_bytes(folder / "run/metrics.jsonl") == log);
-  CHECK(code(" --steps 100 --nan-patience 5" + again) == 5);
-  CHECK(load_checkpoint(folder / "run/checkpoint.h5").integer("step") == step + 2);
+  for (const std::string& ranks : one_and_two_ranks()) {
+    TemporaryFolder folder;
+    const std::string line =
+        "train_pos_learnable --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 32 --batch 4 "
+        "--accumulate 2 --warmup 0 --clip 0 --learning-rate 100 --weight-decay 1000 --run " +
+        folder / "run" + ranks;
+    const std::string again = " --resume auto";
+    const auto code = [&](const std::string& more) {
+      Subprocess run(folder, words_of(line + more));
+      return run.wait();
+    };
+    REQUIRE(code(" --steps 100 --nan-patience 3") == 5);
+    const std::string log = read_bytes(folder / "run/metrics.jsonl");
+    const std::int64_t step = load_checkpoint(folder / "run/checkpoint.h5").integer("step");
+    REQUIRE(step < 100);
+    CHECK(code(" --steps 100 --nan-patience 3" + again) == 5);
+    CHECK(read_bytes(folder / "run/metrics.jsonl") == log);
+    CHECK(code(" --steps 100 --nan-patience 5" + again) == 5);
+    CHECK(load_checkpoint(folder / "run/checkpoint.h5").integer("step") == step + 2);
 
-  // In its last step, too.
-  const std::string last = " --nan-patience 3 --steps " + std::to_string(step);
-  REQUIRE(code(last + " --force") == 5);
-  CHECK(code(last + again) == 5);
-  CHECK_FALSE(std::filesystem::exists(folder / "run/evaluation.json"));
+    // In its last step, too.
+    const std::string last = " --nan-patience 3 --steps " + std::to_string(step);
+    REQUIRE(code(last + " --force") == 5);
+    CHECK(code(last + again) == 5);
+    CHECK_FALSE(std::filesystem::exists(folder / "run/evaluation.json"));
+  }
 }
 
 // The steps without a finite loss are too few to stop the run, so its evaluation is of weights that compute no value.
@@ -94,8 +104,7 @@ TEST_CASE(
       "--accumulate 2 --steps 20 --warmup 0 --clip 0 --learning-rate 100 --weight-decay 1000 --nan-patience 100 "
       "--run " +
       folder / "run";
-  for (const std::string& ranks :
-       has_mpi() ? std::vector<std::string>{"", " --nproc 2"} : std::vector<std::string>{""}) {
+  for (const std::string& ranks : one_and_two_ranks()) {
     Subprocess run(folder, words_of(line + ranks + " --force"));
     CHECK_MESSAGE(run.wait() == 5, run.err());
     CHECK_MESSAGE(run.err().find("after step 20 the validation loss is not finite") != std::string::npos, run.err());

@@ -73,6 +73,24 @@ struct FlipHooks final : ForwardHooks {
   }
 };
 
+// Changes the last element of one parameter's gradient when the backward pass reaches the embedding, after all others.
+struct LastElementHooks final : ForwardHooks {
+  struct Node {
+    Gradient de;
+    Tensor gradients;
+    std::int64_t element;
+    static constexpr const char* name = "last_element";
+    void backward(const Tensor& dy) {
+      flip(gradients, element, 0);
+      de.accumulate(dy);
+    }
+  };
+  const ParameterArena& parameters;
+  std::int64_t element;
+  LastElementHooks(const ParameterArena& parameters, std::int64_t element) : parameters(parameters), element(element) {}
+  void embedding(Var& e) override { e = record<Node>(e.value(), e.gradient(), parameters.gradients(), element); }
+};
+
 // Training data of which one token is read wrong: another each time, or, stuck, always the same.
 struct FaultyData final : DataSource {
   std::unique_ptr<DataSource> sound;
@@ -151,6 +169,18 @@ TEST_CASE("replay check: a run whose data changes stops before the step, with th
   config.replay_check = 0;
   TrainingRun unchecked(config, ablation_named("baseline"), std::make_unique<FaultyData>(config, 2, /*stuck=*/false));
   CHECK(unchecked.train({}) == TrainingRun::Ending::complete);
+}
+
+TEST_CASE("replay check: the last element of a gradient counts") {
+  TrainingRun run(tiny_config(), ablation_named("baseline"));
+  const ParameterArena& parameters = run.model().parameters();
+  for (std::size_t n = 0; n < parameters.size(); ++n) {
+    const std::string name = parameters[n]->name();
+    if (name.find("embedding") != std::string::npos) continue;  // its gradient comes last
+    CAPTURE(name);
+    LastElementHooks hooks(parameters, parameters[n]->segment().end - 1);
+    CHECK(replay_difference(run, hooks).value_or("nothing").ends_with("the first is " + name));
+  }
 }
 
 TEST_CASE("replay check: with several ranks, no false alarm, and the same run") {

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+
 #include "tests/support/files.h"
 
 using namespace sink;
@@ -16,6 +18,7 @@ namespace {
 
 int flock_calls = 0;
 std::string removed_before_flock;  // once
+bool replaced = false;             // the next holder has made a file of its own then
 
 }  // namespace
 
@@ -23,17 +26,22 @@ std::string removed_before_flock;  // once
 extern "C" int flock(int descriptor, int operation) noexcept {
   ++flock_calls;
   if (!removed_before_flock.empty()) ::unlink(removed_before_flock.c_str());
+  if (!removed_before_flock.empty() && replaced) std::ofstream(removed_before_flock) << "another";
   removed_before_flock.clear();
   return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
 }
 
 TEST_CASE("folder lock: a holder that ends while another waits for it leaves the lock to that one") {
-  TemporaryFolder folder;
-  removed_before_flock = folder / ".lock";
-  flock_calls = 0;
-  const FolderLock first(folder.path);
-  CHECK(flock_calls == 2);
-  CHECK(exit_of([&] { FolderLock second(folder.path); }) == Exit::usage);
+  for (const bool by_another : {false, true}) {
+    CAPTURE(by_another);
+    TemporaryFolder folder;
+    replaced = by_another;
+    removed_before_flock = folder / ".lock";
+    flock_calls = 0;
+    const FolderLock first(folder.path);
+    CHECK(flock_calls == 2);
+    CHECK(exit_of([&] { FolderLock second(folder.path); }) == Exit::usage);
+  }
 }
 
 TEST_CASE("folder lock: a killed holder's child does not keep it") {
