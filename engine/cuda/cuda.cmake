@@ -22,15 +22,6 @@ set(SINK_HAS_CUDA TRUE)
 set(SINK_EMULATED FALSE)
 file(GLOB_RECURSE kernels CONFIGURE_DEPENDS engine/*.cu)
 set(selftest_kernels tools/selftest/selftest_kernels.cu)  # of the program selftest and a test, not of the engine
-set(SINK_CUDA_OPERATIONS "" CACHE STRING
-    "Attention operations whose kernels are compiled, all if empty; programs of others do not link")
-foreach(kernel ${attention_kernels} ${attention_hopper_kernels})
-  string(REGEX REPLACE ".*/attention_(.*)_[a-z]+.cu$" "\\1" op ${kernel})
-  if(NOT SINK_CUDA_OPERATIONS STREQUAL "" AND NOT op IN_LIST SINK_CUDA_OPERATIONS)
-    list(REMOVE_ITEM attention_kernels ${kernel})
-    list(REMOVE_ITEM attention_hopper_kernels ${kernel})
-  endif()
-endforeach()
 target_compile_definitions(sink_engine PUBLIC SINK_CUDA)
 
 # Kernels of the emulated device as objects, with line numbers for messages. A debug build can step through them.
