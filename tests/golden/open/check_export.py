@@ -113,7 +113,9 @@ def main():
     for seed, (model, family, sizes) in enumerate(cases + MORE):
         program = build / f"eval_{family}"
         if not program.exists():
-            print(f"{program} is not built: {model} left out")
+            if family in (build / "generated/ablations/names.txt").read_text().split():
+                sys.exit(f"{program} is not built (SINK_PROGRAMS), which exports {model}")
+            print(f"{family} is not in this build (SINK_ABLATION_SET): {model} left out")
             continue
         with tempfile.TemporaryDirectory() as folder:
             off, remark = check(program, model, pathlib.Path(folder), seed, sizes)
