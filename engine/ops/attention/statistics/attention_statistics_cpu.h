@@ -88,9 +88,20 @@ struct ValueNorms {
   }
 };
 
+// The dot products qk of kVectorFloats keys from j on, zero where the query does not see the key and for key 0.
+template <bool kComplete>
+FloatVector visible_products(const float* qk, VisibleKeys visible, int j, int first_key) {
+  if constexpr (kComplete) return load_floats(qk);
+  float x[kVectorFloats];
+#pragma omp simd
+  for (int n = 0; n < kVectorFloats; ++n) x[n] = visible(j + n) & (j + n >= first_key) ? qk[n] : 0.0f;
+  return load_floats(x);
+}
+
 // Adds the dot products qk and the cosines of the pairs of one tile, without query 0 and key 0.
-inline void add_angles(const Tile& tile, int queries, const float* qk, const float* q_inverse, const KeyNorms& keys,
-                       AngleSums& sums) {
+template <bool kComplete>
+void add_angles(const Tile& tile, int queries, const float* qk, const float* q_inverse, const KeyNorms& keys,
+                AngleSums& sums) {
   const float* inverse = keys.inverse + tile.j0;
   int first_key = tile.j0 == 0 ? 1 : 0;
   FloatVector dots{}, cosines{};
@@ -98,12 +109,7 @@ inline void add_angles(const Tile& tile, int queries, const float* qk, const flo
     VisibleKeys visible = tile.visible(i);
     Span run = tile.key_runs[i / kRowBlock];
     for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
-      FloatVector x{};
-#pragma omp simd
-      for (int n = 0; n < kVectorFloats; ++n) {
-        int key = static_cast<int>(j) + n;
-        x[n] = visible(key) & (key >= first_key) ? qk[i * kTile + key] : 0.0f;
-      }
+      FloatVector x = visible_products<kComplete>(qk + i * kTile + j, visible, static_cast<int>(j), first_key);
       dots += x;
       cosines += x * load_floats(inverse + j) * q_inverse[i];
     }
@@ -199,7 +205,8 @@ void attention_head_statistics(const Op op, const Head<E>& head, const E* k, con
     for_each_key_tile(head.span, t0, [&](const Tile& tile) {
       float* a = panels.a;
       product_tile(tile, head.sizes.queries, panels.q, panels.k, a);
-      add_angles(tile, rows.queries, a, rows.q_inverse, panels.keys, other_keys);
+      bool complete = tile.complete && tile.j0 > 0;
+      (complete ? add_angles<true> : add_angles<false>)(tile, rows.queries, a, rows.q_inverse, panels.keys, other_keys);
       for (int block = 0; block * kRowBlock < tile.queries && panels.bias.present(); ++block)
         add_bias(tile, block, head.scale, panels.bias, a);
       weights_from_scores(op, tile, panels.bias.present() ? 1.0f : head.scale, rows.m, rows.inverse, a);
