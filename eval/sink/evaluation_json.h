@@ -52,25 +52,27 @@ struct EvaluationContext {
 //                                      (of one document): all, but in layers with a shorter window. alpha_k is the sum
 //                                      of a_ik over the rows that see key k, divided by their number
 //   alpha_1[_raw] alpha_1_max alpha_k[_raw] alpha_1_layer_head[_raw] alpha_layer_head_k[_raw]
-//   sink_star[_raw] alpha_star[_raw] alpha_star_layer_head[_raw]   the same for an extra key, (1 + sum_i a_i*) / (T + 1), or a
-//                                      sink token, the mean over the rows that see it
+//   sink_star[_raw] alpha_star[_raw] alpha_star_layer_head[_raw]   the same for an extra key, with alpha of
+//                                      (1 + sum_i a_i*) / (T + 1), or a sink token, the mean over the rows that see it
 //   alpha_fixed alpha_fixed_over_even  of a fixed token at another position than the first, proxy
 //   by_length                          {length, epsilon, alpha_k[_raw]: [T][k], sink_k[_raw]: [T][epsilon][k],
 //                                      alpha_star[_raw]: [T], sink_star[_raw]: [T][epsilon]} of the first T tokens,
 //                                      with --length or --epsilon
 //   row_mass entropy, and _layer_head  means over rows of sum_j a_ij without the extra key, and of the entropy
 //   extra_key_mass, and _layer_head    mean weight of the extra key
-//   first_value_norm_ratio             |v_1| / mean |v_t|, mean over layers
-//   value_share, value_share_layer_head  |a_i1| |v_1| / sum_j |a_ij| |v_j|
+//   first_value_norm_ratio             |v_1| / mean over t > 1 of |v_t|, whose lengths are means over sequences and
+//                                      heads; mean over layers
+//   value_share, value_share_layer_head  |a_i1| |v_1| / sum_j |a_ij| |v_j|, mean over the rows i > 1 that see key 1;
+//                                      j goes over the extra key, too
 //   loss_position                      [position], "nan" without targets
 //   hidden_kurtosis_layer_position hidden_largest_layer_position   [layer 0 ... L][position], over the elements of h_t
 //   hidden_norm_layer_position         [layer 0 ... L][position]; key_norm_, value_norm_: [layer 0 ... L-1][position]
-//   massive_ratio_layer                [layer 0 ... L], |h_1| / mean |h_t|
+//   massive_ratio_layer                [layer 0 ... L], |h_1| / mean over t > 1 of |h_t|, mean over sequences
 //   hidden_before_norm_layer_position massive_ratio_before_norm_layer   [layer 1 ... L], post-norm only
-//   qk_first_key, qk_other_keys        {dot, norm_product, cosine: [layer][head]}, unscaled
+//   qk_first_key, qk_other_keys        {dot, norm_product, cosine: [layer][head]} of q_i and k_j, unscaled: means over
+//                                      the rows i > 1 that see key 1; over all visible pairs with i, j > 1
 //   maps                               attention patterns of a few sequences (eval/sink/attention_patterns.h), raw,
-//   four
-//                                      digits:
+//                                      with four digits:
 //     {layers, heads, extra_key: whether the first column is the extra key,
 //      chosen: {sequence, layer, head} to show first, tokens: [sequence][position],
 //      weights: [sequence][layer][head][query][key], null for a pattern that is not kept; a row ends with its last
