@@ -76,7 +76,7 @@ const Json kContext = Json::parse(R"({
 
 // What every model has.
 const Json kMeasures = Json::parse(R"({
-  "sink_epsilon": [0.2, 0.3, 0.4],
+  "sink_epsilon": [0.2, 0.3, 0.4], "first_key_rows": [3, 2],
   "sink_1": [21, 23, 25], "sink_k": [23, 24], "sink_k_epsilon": [[21, 22], [23, 24], [25, 26]],
   "alpha_1": 11, "alpha_k": [11, 12], "alpha_1_layer_head": [[31, 32], [33, 34]],
   "alpha_layer_head_k": [[[41, 42], [43, 44]], [[45, 46], [47, 48]]],

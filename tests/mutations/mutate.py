@@ -270,9 +270,11 @@ FORMULAS = [
     ("Sink: epsilon itself counts", "eval/sink/sink_score.cpp", "xt::cast<double>(alpha_RK > epsilon)",
      "xt::cast<double>(alpha_RK >= epsilon)", TESTS + "sink_score_test"),
     ("alpha: divided by the rows of the whole document", "eval/sink/sink_score.cpp",
-     "static_cast<double>(documents.end(b, k, T_) - k)", "static_cast<double>(documents.end(b, k, T_))", TESTS + "sink_score_test"),
+     "rows[static_cast<std::size_t>(extra_tokens + k)]", "static_cast<double>(T_ - k)", TESTS + "sink_score_test"),
+    ("alpha: divided by the rows that a window leaves out, too", "eval/sink/even_attention.cpp",
+     "std::min(positions, range.last(column) + 1)", "positions", TESTS + "sink_score_test"),
     ("alpha of an extra key: without its own row", "eval/sink/sink_score.cpp",
-     "(1 + view<double, 2>(extra_sums_BH)(b, h)) / star_rows", "(view<double, 2>(extra_sums_BH)(b, h)) / star_rows",
+     "(1 + view<double, 2>(extra_sums_BH)(b, h))", "(view<double, 2>(extra_sums_BH)(b, h))",
      TESTS + "sink_score_test"),
 ]
 PROGRAM = re.compile(TESTS + r"(\w+)")

@@ -33,6 +33,7 @@ inline Evaluation distinct_evaluation() {
   e.extra = Evaluation::Extra::key;
   e.proxy = distinct_scores(0);
   e.raw = distinct_scores(100);
+  e.first_key_rows = {3, 2};
   e.alpha_1_max = 1.02;
   e.fixed = Evaluation::Fixed{.alpha = 1.031, .over_even = 1.032};
   e.row_sum = 1.041;
