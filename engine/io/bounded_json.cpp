@@ -39,7 +39,7 @@ nlohmann::json parse_bounded_json(std::string_view text, std::size_t longest) {
   } catch (const nlohmann::json::exception& error) {
     // The message begins with "[json.exception...] " and quotes the last token, which may be all of a hostile file.
     const std::string_view reason = error.what();
-    throw JsonFailure("not JSON: " + std::string(reason.substr(reason.find(' ') + 1).substr(0, kLongestReason)));
+    throw JsonFailure("not JSON: " + std::string(utf8_prefix(reason.substr(reason.find(' ') + 1), kLongestReason)));
   }
 }
 

@@ -8,8 +8,11 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "engine/io/file.h"
+#include "engine/io/utf8.h"
+#include "model/open/open_model.h"
 #include "tests/model/open_golden.h"
 #include "tests/support/files.h"
 #include "tests/support/subprocess.h"
@@ -198,6 +201,34 @@ TEST_CASE("bad models: a weight that is NaN or infinite: exit 4 of every command
     check_refused_by(folder, command, infinite, 4,
                      {"infinite.gguf", "`blk.0.attn_norm.weight`", "is infinite at (31)"});
     CHECK_FALSE(fs::exists(out));
+  }
+}
+
+TEST_CASE("bad models: a text of any length in config.json is cut in messages, and no character is split") {
+  const TemporaryFolder folder;
+  const std::string model = folder_of_llama(folder, "long"), file = model + "/config.json";
+  const std::string sound = read_bytes(file);
+  for (std::size_t before : {0, 1, 2}) {
+    std::string text(before, 'x');
+    for (int i = 0; i < 100000; ++i) text += "\u20ac";
+    for (const std::string& key :
+         {"\"hidden_act\": \"" + text + "\"", "\"" + text + "\": 1",
+          "\"model_type\": \"mistral\", \"layer_types\": [\"" + text + "\", \"" + text + "\"]",
+          "\"rope_parameters\": {\"rope_type\": \"" + text + "\"}", "\"architectures\": [\"" + text + "\"]",
+          "\"model_type\": \"" + text + "\"", "\"auto_map\": {\"AutoConfig\": \"" + text + "\"}",
+          "\"quantization_config\": {\"quant_method\": \"" + text + "\"}"}) {
+      nlohmann::json json = nlohmann::json::parse(sound);
+      for (const char* name : {"mlp_bias", "attention_bias", "pretraining_tp"}) json.erase(name);
+      json.update(nlohmann::json::parse("{" + key + "}"));
+      write_bytes(file, json.dump());
+      CAPTURE(key.substr(0, 40));
+      std::string message;
+      CHECK(exit_of([&] { open_model(model); }, &message) == Exit::corrupt_checkpoint);
+      CHECK_MESSAGE(contains(message, "\u20ac"), message.substr(0, 1000));
+      CHECK_MESSAGE(message.size() < 1500, message.substr(0, 1000));
+      CHECK_MESSAGE(utf8_valid_prefix(message) == message.size(), message.substr(0, 1000));
+      CHECK_MESSAGE(!contains(message, "\\x"), message.substr(0, 1000));
+    }
   }
 }
 

@@ -302,7 +302,8 @@ std::vector<Run> read_measurements(const std::string& file) {
     damaged({file, "inputs"}, "expected an object with a measurement per input");
   std::vector<Run> runs;
   for (const auto& [input, object] : all["inputs"].items()) {
-    Run run = to_measurement(require_measurement(object, file + ": input " + input), file + ": input " + input);
+    Run run = to_measurement(require_measurement(object, file + ": input " + in_quotes(input)),
+                             file + ": input " + in_quotes(input));
     run.folder = file;
     run.input = input;
     run.name = run.edited_model() + ", " + input;

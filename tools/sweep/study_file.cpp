@@ -12,6 +12,7 @@
 #include "engine/io/file.h"
 #include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
+#include "engine/io/utf8.h"
 #include "tools/sweep/sections_reader.h"
 #include "train/run_config_table.h"
 
@@ -32,7 +33,7 @@ std::string why_not_set(const std::string& flag) {
   return setting && !is_saved(*setting) ? "the sweep sets it when it starts a run" : "";
 }
 
-std::string shown(const std::string& word) { return printable(word.substr(0, kMaxShownBytes)); }
+std::string shown(const std::string& word) { return printable(utf8_prefix(word, kMaxShownBytes)); }
 
 // A study or a recipe.
 class StudyReader : public SectionsReader {
