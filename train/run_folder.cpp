@@ -69,7 +69,7 @@ void finish_replacing(RunFolder& folder) {
   }
 }
 
-// Of a run that goes on: its files are read, and written in place of the older ones.
+// For a run that continues: its files are read, and the new ones are written in their place.
 void require_regular_files(const std::string& folder) {
   for (const std::string& name : files_of_run(folder)) {
     const std::string path = folder + "/" + name;

@@ -213,7 +213,7 @@ TEST_CASE("bad models: a text of any length in config.json is cut in messages, a
     for (int i = 0; i < 100000; ++i) text += "\u20ac";
     for (const std::string& key :
          {"\"hidden_act\": \"" + text + "\"", "\"" + text + "\": 1",
-          "\"model_type\": \"mistral\", \"layer_types\": [\"" + text + "\", \"" + text + "\"]",
+          "\"model_type\": \"mistral\", \"architectures\": null, \"layer_types\": [\"" + text + "\", \"" + text + "\"]",
           "\"rope_parameters\": {\"rope_type\": \"" + text + "\"}", "\"architectures\": [\"" + text + "\"]",
           "\"model_type\": \"" + text + "\"", "\"auto_map\": {\"AutoConfig\": \"" + text + "\"}",
           "\"quantization_config\": {\"quant_method\": \"" + text + "\"}"}) {
@@ -229,6 +229,37 @@ TEST_CASE("bad models: a text of any length in config.json is cut in messages, a
       CHECK_MESSAGE(utf8_valid_prefix(message) == message.size(), message.substr(0, 1000));
       CHECK_MESSAGE(!contains(message, "\\x"), message.substr(0, 1000));
     }
+  }
+}
+
+TEST_CASE("bad models: a download that failed is recognised under any name, with what to do") {
+  const TemporaryFolder folder;
+  const std::pair<std::string, const char*> failures[] = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:01\nsize 2\n", "is a pointer of Git LFS, not the file "},
+      {"<!DOCTYPE html>\n<html></html>\n", "is a page of HTML or XML, not the file itself: download"},
+      {"\xEF\xBB\xBF\n <HTML lang=\"en\">\n", "is a page of HTML or XML"},
+      {"<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", "is a page of HTML or XML"}};
+  for (const auto& [bytes, clue] : failures)
+    for (const std::string name : {"config.json", "model.safetensors", "model.safetensors.index.json",
+                                   "generation_config.json", "tokenizer.json", "x.gguf", "x.bin", "x.h5", "x"}) {
+      if (name.starts_with("x")) {
+        write_bytes(folder / name, bytes);
+        check_refused_at_once(folder, folder / name, 4, {name, clue});
+        continue;
+      }
+      const std::string model = folder_of_llama(folder, "llama");
+      if (name.starts_with("model.")) fs::remove(model + "/model.safetensors");
+      write_bytes(model + "/" + name, bytes);
+      if (name == "tokenizer.json" || name == "generation_config.json")
+        check_refused_by(folder, "sink MODEL --text a", model, name == "tokenizer.json" ? 2 : 4, {name, clue});
+      else
+        check_refused_at_once(folder, model, 4, {name, clue});
+      fs::remove_all(model);
+    }
+  for (const char* text : {"Entry not found", "Invalid username or password."}) {
+    write_bytes(folder / "x.gguf", text);
+    check_refused_at_once(folder, folder / "x.gguf", 4,
+                          {"x.gguf holds only the text `" + std::string(text) + "`: download the file itself again"});
   }
 }
 
