@@ -240,8 +240,9 @@ TEST_CASE("bad models: a download that failed is recognised under any name, with
       {"\xEF\xBB\xBF\n <HTML lang=\"en\">\n", "is a page of HTML or XML"},
       {"<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", "is a page of HTML or XML"}};
   for (const auto& [bytes, clue] : failures)
-    for (const std::string name : {"config.json", "model.safetensors", "model.safetensors.index.json",
-                                   "generation_config.json", "tokenizer.json", "x.gguf", "x.bin", "x.h5", "x"}) {
+    for (const std::string name :
+         {"config.json", "model.safetensors", "model.safetensors.index.json", "generation_config.json",
+          "tokenizer.json", "x.gguf", "x.bin", "x.h5", "x", "x.safetensors", "x.json", "x.pt"}) {
       if (name.starts_with("x")) {
         write_bytes(folder / name, bytes);
         check_refused_at_once(folder, folder / name, 4, {name, clue});
