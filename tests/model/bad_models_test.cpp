@@ -46,7 +46,7 @@ void check_refused_by(const TemporaryFolder& folder, const std::string& command,
   std::vector<std::string> words = words_of("eval_baseline " + command);
   std::replace(words.begin(), words.end(), std::string("MODEL"), model);
   Subprocess program(folder, words);
-  CHECK(program.wait() == code);
+  CHECK(program.wait_for(30) == code);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
   const std::string message = program.err();
   CHECK_MESSAGE(std::count(message.begin(), message.end(), '\n') == 1, message);
@@ -179,6 +179,10 @@ TEST_CASE("bad models: what is no file is not waited for: exit 3") {
     fs::create_directory(path + inside);
     check_refused_at_once(folder, path, 3, {inside});
   }
+  const std::string merges = folder_of_llama(folder, "merges");
+  write_bytes(merges + "/vocab.json", "{\"a\": 0}");
+  REQUIRE(::mkfifo((merges + "/merges.txt").c_str(), 0600) == 0);
+  check_refused_by(folder, "sink MODEL --text a", merges, 2, {"merges.txt is not a regular file"});
 }
 
 TEST_CASE("bad models: a weight that is NaN or infinite: exit 4 of every command, with the tensor and the element") {

@@ -249,8 +249,9 @@ BpeModel read_tokenizer(const std::string& path) {
     }
     for (const char* name : {"vocab.bpe", "merges.txt"}) {
       std::filesystem::path merges = std::filesystem::path(path).parent_path() / name;
-      if (std::filesystem::exists(merges))
-        return read_model(with_merges(json, read_file("tokenizer", merges.string())), text.size(), path);
+      if (!std::filesystem::exists(merges)) continue;
+      require_regular_file(merges);
+      return read_model(with_merges(json, read_file("tokenizer", merges.string())), text.size(), path);
     }
     reject_tokenizer(path, "a vocabulary without its merges: expected vocab.bpe or merges.txt in the same folder");
   });
