@@ -151,7 +151,7 @@ Preregistration preregistration_from_toml(const std::string& text, const std::st
 }
 
 Preregistration read_preregistration(const std::string& path) {
-  return preregistration_from_toml(read_file("sweep", path), path);
+  return preregistration_from_toml(read_file("sweep", path, kMaxSettingsBytes + 1), path);
 }
 
 }  // namespace sink

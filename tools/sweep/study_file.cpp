@@ -247,11 +247,11 @@ StudyFile study_from_toml(const std::string& text, const std::string& where, con
 }
 
 StudyFile read_study_file(const std::string& path) {
-  StudyReader reader(read_file("sweep", path), path);
+  StudyReader reader(read_file("sweep", path, kMaxSettingsBytes + 1), path);
   for (const TomlEntry& entry : reader.sections().front().entries)
     if (entry.key == "recipe" && !entry.is_list) {
       const std::string recipe = find_recipe(path, entry);
-      return study_of(reader, path, StudyReader(read_file("sweep", recipe), recipe));
+      return study_of(reader, path, StudyReader(read_file("sweep", recipe, kMaxSettingsBytes + 1), recipe));
     }
   return study_of(reader, path, StudyReader("", ""));
 }

@@ -432,6 +432,11 @@ TEST_CASE("sweep: --verdicts replaces only files that it made, and refuses optio
   Subprocess misspelled(place, words_of(registered + " --results " + place / "reslts"));
   CHECK(misspelled.wait() == 2);
   CHECK_MESSAGE(contains(misspelled.err(), "reslts is not a folder"), misspelled.err());
+  std::filesystem::create_directory(place / "pipes");
+  REQUIRE(::mkfifo((place / "pipes/atlas-runs.csv").c_str(), 0600) == 0);
+  Subprocess waiting(place, words_of(registered + " --results " + place / "pipes"));
+  CHECK(waiting.wait_for(20) == 3);
+  CHECK_MESSAGE(contains(waiting.err(), "atlas-runs.csv is not a regular file"), waiting.err());
   for (const char* unread : {"--seeds 99", "--only nothing", "--set steps=3", "--earlier none.csv", "--data data",
                              "--chat data", "--size gpu", "--retry", "--threads 3", "--workers 2", "--ranks 1",
                              "--list", "--collect", "--dry-run", "--index 0"}) {
