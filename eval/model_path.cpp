@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/io/failed_download.h"
 #include "engine/io/printable.h"
 
 namespace sink {
@@ -129,6 +130,12 @@ void refuse_other_kinds(const std::string& given) {
     return;
   }
   if (!fs::is_regular_file(given, ignored)) return;
+  std::string begin(64, '\0');
+  std::ifstream file(given, std::ios::binary);
+  file.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<std::size_t>(file.gcount()));
+  if (const std::string failed = failed_download(begin); !failed.empty())
+    throw Error(printable(given) + " " + failed, Exit::corrupt_checkpoint);
   if (given.ends_with(".safetensors"))
     refuse("holds only weights: expected the folder that holds them and config.json");
   if (given.ends_with(".json")) refuse("is JSON and holds no weights: expected the folder of the model");

@@ -5,6 +5,7 @@
 #include "engine/io/file.h"
 #include "engine/io/hdf5_reader.h"
 #include "engine/io/parse_number.h"
+#include "engine/io/printable.h"
 #include "engine/io/utf8.h"
 #include "engine/tensor_view.h"
 
@@ -25,7 +26,7 @@ std::vector<std::int32_t> ids_of_line(const std::string& line, const std::string
     std::size_t end = std::min(line.find_first_of(kBetweenIds, at), line.size());
     const std::optional<std::int32_t> id = parse_number<std::int32_t>(std::string_view(line).substr(at, end - at));
     if (!id)
-      refuse(path, where + ": expected token ids, got `" + line.substr(at, std::min<std::size_t>(end - at, 40)) + "`");
+      refuse(path, where + ": expected token ids, got " + in_quotes(std::string_view(line).substr(at, end - at)));
     ids.push_back(*id);
     at = end;
   }

@@ -8,6 +8,7 @@
 
 #include "engine/data/same_data.h"
 #include "engine/io/build_info.h"
+#include "engine/io/printable.h"
 #include "model/model_checkpoint.h"
 #include "model/size_settings.h"
 #include "train/distributed/sharded_state.h"
@@ -100,7 +101,7 @@ void require_attribute(const Checkpoint& checkpoint, const std::string& name, co
                        const std::string& why) {
   const std::string& text = checkpoint.attribute(name);
   if (text != expected)
-    refuse(checkpoint, "`" + name + "` is `" + text.substr(0, 40) + "`, expected " + expected + ", as " + why);
+    refuse(checkpoint, "`" + name + "` is " + in_quotes(text) + ", expected " + expected + ", as " + why);
 }
 
 void require_sizes(const Checkpoint& checkpoint, const Sizes& of_run) {

@@ -17,6 +17,7 @@
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
 #include "engine/io/settings_toml.h"
+#include "engine/io/utf8.h"
 #include "model/size_settings.h"
 #include "train/run_config_table.h"
 
@@ -386,8 +387,8 @@ RunConfig run_config_from_toml(const std::string& text, const std::string& where
     }
     const Setting<RunConfig>* setting = setting_named(run_config_table(), key);
     if (!setting) {
-      std::string shown = key.substr(0, kLongestShownKey);
-      refuse(where + ": unknown key `" + shown + "`" + did_you_mean(shown, run_config_table()));
+      const std::string_view shown = utf8_prefix(key, kLongestShownKey);
+      refuse(where + ": unknown key " + in_quotes(shown) + did_you_mean(std::string(shown), run_config_table()));
     }
     if (!seen.insert(setting->flag).second) refuse(where + ": " + setting->flag + " is given twice");
     setting->set(config, value, where + ": " + key);

@@ -69,6 +69,16 @@ void finish_replacing(RunFolder& folder) {
   }
 }
 
+// For a run that continues: its files are read, and the new ones are written in their place.
+void require_regular_files(const std::string& folder) {
+  for (const std::string& name : files_of_run(folder)) {
+    const std::string path = folder + "/" + name;
+    if (!fs::is_directory(path)) require_regular_file(path);
+    if (name == "birth" && fs::is_directory(path))
+      for (const auto& entry : fs::directory_iterator(path)) require_regular_file(entry.path());
+  }
+}
+
 bool is_run(const RunFolder& folder) { return fs::exists(folder.config()) || holds_older_run(folder); }
 
 [[noreturn]] void refuse_occupied(const RunFolder& folder) {
@@ -120,6 +130,7 @@ RunFolder open_run_folder(const RunConfig& config) {
   folder.lock = FolderLock(folder.path);  // what is found from here on stays as it is found
 
   finish_replacing(folder);
+  if (config.resume != "never") require_regular_files(folder.path);
   if (resumes_path) folder.resume_from = config.resume;
   if (config.resume == "auto") {
     if (fs::exists(folder.checkpoint())) {

@@ -20,6 +20,7 @@ TokenFile open_tokens(const std::string& folder) {
 
 Tokenizer open_tokenizer(const std::string& folder, const TokenFile& file) {
   std::string path = folder + "/tokenizer.json";
+  require_regular_file(path);
   std::string json = read_file("data", path);
   SINK_CHECK(sha256_hex(json) == file.tokenizer_sha256, "data",
              path + ": is not the tokenizer that made the tokens.h5 next to it; run `prepare` again", Exit::bad_input);

@@ -8,6 +8,7 @@
 
 #include "engine/io/hdf5_reader.h"
 #include "engine/io/parse_number.h"
+#include "engine/io/printable.h"
 #include "engine/io/settings_toml.h"
 #include "engine/io/sha256.h"
 
@@ -20,7 +21,7 @@ template <class Number>
 Number number_in(std::string_view text, const std::string& what, Number low, Number high) {
   const std::optional<Number> number = parse_number<Number>(text);
   if (number && *number >= low && *number <= high) return *number;
-  throw Hdf5Failure(what + " is '" + std::string(text.substr(0, 40)) + "'");
+  throw Hdf5Failure(what + " is " + in_quotes(text));
 }
 
 void add_as_i32(Sha256& digest, const TokenIds& ids) {

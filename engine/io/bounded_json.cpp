@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
+#include "engine/io/failed_download.h"
 #include "engine/io/file.h"
 #include "engine/io/utf8.h"
 
@@ -37,9 +38,10 @@ nlohmann::json parse_bounded_json(std::string_view text, std::size_t longest) {
   try {
     return nlohmann::json::parse(text);
   } catch (const nlohmann::json::exception& error) {
+    if (const std::string what = failed_download(text); !what.empty()) throw JsonFailure("it " + what);
     // The message begins with "[json.exception...] " and quotes the last token, which may be all of a hostile file.
     const std::string_view reason = error.what();
-    throw JsonFailure("not JSON: " + std::string(reason.substr(reason.find(' ') + 1).substr(0, kLongestReason)));
+    throw JsonFailure("not JSON: " + std::string(utf8_prefix(reason.substr(reason.find(' ') + 1), kLongestReason)));
   }
 }
 

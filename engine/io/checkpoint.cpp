@@ -8,6 +8,8 @@
 #include "engine/io/hdf5_file.h"
 #include "engine/io/hdf5_reader.h"
 #include "engine/io/parse_number.h"
+#include "engine/io/printable.h"
+#include "engine/io/utf8.h"
 
 namespace sink {
 namespace {
@@ -78,8 +80,8 @@ Checkpoint read(const std::string& path, FileDescriptor descriptor) {
   checkpoint.path = path;
   for (auto& [name, text] : file.text_attributes()) checkpoint.attributes[name] = std::move(text);
   if (checkpoint.attributes[kFormat] != kFormatName) {
-    throw Hdf5Failure(std::string("expected the attribute `format` to be ") + kFormatName + ", got `" +
-                      checkpoint.attributes[kFormat] + "`");
+    throw Hdf5Failure(std::string("expected the attribute `format` to be ") + kFormatName + ", got " +
+                      in_quotes(checkpoint.attributes[kFormat]));
   }
   checkpoint.attributes.erase(kFormat);
   for (const std::string& name : file.dataset_paths()) {
@@ -95,6 +97,12 @@ Checkpoint read(const std::string& path, FileDescriptor descriptor) {
   return checkpoint;
 }
 
+// Of an attribute, which may have the length of the file.
+std::string beginning(const std::string& text) {
+  constexpr std::size_t kMost = 500;  // of policies that exist, all
+  return text.size() <= kMost ? text : std::string(utf8_prefix(text, kMost)) + "...";
+}
+
 [[noreturn]] void refuse(const Checkpoint& checkpoint, const std::string& why) {
   throw Error((checkpoint.path.empty() ? "the checkpoint" : checkpoint.path) + " " + why, Exit::corrupt_checkpoint);
 }
@@ -106,7 +114,7 @@ std::string differing(const std::string& of, const std::string& other) {
   while (words >> word) {
     if ((" " + other + " ").find(" " + word + " ") == std::string::npos) result += (result.empty() ? "" : " ") + word;
   }
-  return result.empty() ? of : result;
+  return beginning(result.empty() ? of : result);
 }
 
 }  // namespace
@@ -120,14 +128,14 @@ const std::string& Checkpoint::attribute(const std::string& name) const {
 std::int64_t Checkpoint::integer(const std::string& name) const {
   const std::string& text = attribute(name);
   const std::optional<std::int64_t> value = parse_number<std::int64_t>(text);
-  if (!value) refuse(*this, "has `" + name + "` = `" + text + "`; expected a whole number");
+  if (!value) refuse(*this, "has `" + name + "` = " + in_quotes(text) + "; expected a whole number");
   return *value;
 }
 
 double Checkpoint::real(const std::string& name) const {
   const std::string& text = attribute(name);
   const std::optional<double> value = parse_number<double>(text);
-  if (!value) refuse(*this, "has `" + name + "` = `" + text + "`; expected a number");
+  if (!value) refuse(*this, "has `" + name + "` = " + in_quotes(text) + "; expected a number");
   return *value;
 }
 
@@ -175,7 +183,7 @@ void require_policy(const Checkpoint& checkpoint, const std::string& ablation, c
                     const std::string& program) {
   const std::string& its_policies = checkpoint.attribute("policies");
   if (its_policies == policies) return;
-  const std::string& its_ablation = checkpoint.attribute("ablation");
+  const std::string its_ablation = beginning(checkpoint.attribute("ablation"));
   std::string why = "was made by train_" + its_ablation + " (" + differing(its_policies, policies) + "); this is " +
                     program + " (" + differing(policies, its_policies) + "): ";
   if (its_ablation == ablation)

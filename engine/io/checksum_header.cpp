@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "engine/io/failed_download.h"
 #include "engine/io/file.h"
 #include "engine/io/sha256.h"
 
@@ -44,6 +45,8 @@ FileDescriptor open_regular(const FileFormat& format, const std::string& path, s
 
 [[noreturn]] void refuse_foreign(const FileFormat& format, const std::string& path, const std::string& head) {
   constexpr char kHdf5Signature[] = "\x89HDF\r\n\x1a\n";
+  if (const std::string failed = failed_download(head); !failed.empty())
+    throw Error(path + " " + failed, format.damaged);
   std::string noun = format.noun;
   std::string what = head.starts_with(kHdf5Signature)
                          ? "is an HDF5 file, but not a " + noun + ": it has no checksum header"

@@ -73,6 +73,12 @@ std::string read_file(const char* tag, const std::string& path, std::size_t max_
   return bytes;
 }
 
+void require_regular_file(const std::string& path) {
+  struct stat about;
+  if (::stat(path.c_str(), &about) != 0 || S_ISREG(about.st_mode)) return;
+  throw Error(path + " is not a regular file; expected a file that a program wrote: remove it", Exit::bad_input);
+}
+
 int write_all(int descriptor, const void* data, std::size_t bytes) {
   auto* from = static_cast<const char*>(data);
   while (bytes > 0) {

@@ -18,6 +18,10 @@ namespace sink {
 // missing, a folder or unreadable; `tag` names the reader.
 std::string read_file(const char* tag, const std::string& path, std::size_t max_bytes = SIZE_MAX);
 
+// For a file that is found by its name in a folder, and not given by the user: reading a pipe would block, and a device
+// may have no end. Throws Error (Exit::bad_input) where `path` exists and is neither a regular file nor a link to one.
+void require_regular_file(const std::string& path);
+
 // Writes `bytes` to the file `path`. An older file is replaced only after the new one is safe on the disk. Throws Error
 // (Exit::io) with the system's reason; the older file is then unchanged and no temporary remains.
 void write_file_atomically(const std::string& path, std::string_view bytes);

@@ -86,6 +86,7 @@ bool still_there(int descriptor, const std::string& path) {
 
 FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockName) {
   for (int attempt = 0;; ++attempt) {
+    require_regular_file(path_);
     descriptor_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (descriptor_ < 0) fail_io("write into", folder, errno);
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "engine/io/hdf5_file.h"
+#include "engine/io/printable.h"
 
 namespace sink {
 namespace {
@@ -202,7 +203,7 @@ class Walk {
   void visit(hid_t group, const std::string& name, const LinkInfo& info) {
     if (++links_ > kMostLinks) throw Hdf5Failure("it has more than " + std::to_string(kMostLinks) + " links");
     if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos)
-      throw Hdf5Failure("it has a link whose name is `" + name + "`");
+      throw Hdf5Failure("it has a link whose name is " + in_quotes(name));
     std::string path = path_.empty() ? name : path_ + "/" + name;
     if (path.size() > kLongestPath)
       throw Hdf5Failure("it has a name of more than " + std::to_string(kLongestPath) + " bytes");

@@ -47,7 +47,7 @@ std::string printable_lines(std::string_view text) { return escaped_where_needed
 
 std::string in_quotes(std::string_view name) {
   constexpr std::size_t kMost = 100;
-  return "`" + printable(name.substr(0, kMost)) + (name.size() > kMost ? "...`" : "`");
+  return "`" + printable(utf8_prefix(name, kMost)) + (name.size() > kMost ? "...`" : "`");
 }
 
 std::string counted(std::int64_t count, const std::string& noun) {

@@ -16,12 +16,21 @@
 #include "engine/check.h"
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
+#include "engine/io/utf8.h"
 
 namespace sink {
 namespace {
 
+// Texts of files in a message may have any length. Its end says what to do.
+std::string cut(const std::string& line) {
+  constexpr std::size_t kFirst = 6000, kLast = 1500;
+  if (line.size() <= kFirst + kLast) return line;
+  return std::string(utf8_prefix(line, kFirst)) + " [...] " +
+         line.substr(utf8_prefix(line, line.size() - kLast).size());
+}
+
 int report(const char* program, const std::string& message, Exit code) {
-  std::fprintf(stderr, "%s: error: %s\n", program, printable(message).c_str());
+  std::fprintf(stderr, "%s: error: %s\n", program, cut(printable(message)).c_str());
   return static_cast<int>(code);
 }
 

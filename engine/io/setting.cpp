@@ -196,7 +196,7 @@ std::string SettingRule::kind() const {
 SettingValue SettingRule::read(const std::string& text, const std::string& where) const {
   SettingValue value = of_kind;
   if (std::visit([&](auto& held) { return fits(*this, text, held); }, value)) return value;
-  std::string got = printable(text.substr(0, kShown));
+  std::string got = printable(utf8_prefix(text, kShown));
   if (text.size() > kShown) got = std::string(utf8_prefix(got, kShown)) + "...";
   const std::string nearest = standard_choice(text, choices);
   throw Error(where + " must be " + expected() + ", got `" + got + "`" +

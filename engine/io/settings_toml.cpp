@@ -25,7 +25,7 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kBlanks = " \t";
 
 std::string shown(std::string_view text, std::size_t most) {
-  return std::string(utf8_prefix(printable(text.substr(0, most)), most));
+  return std::string(utf8_prefix(printable(utf8_prefix(text, most)), most));
 }
 
 std::string_view trimmed(std::string_view text) {

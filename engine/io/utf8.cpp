@@ -35,8 +35,9 @@ std::size_t utf8_valid_prefix(std::string_view text) {
 
 std::string_view utf8_prefix(std::string_view text, std::size_t bytes) {
   if (bytes >= text.size()) return text;
-  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
-  return text.substr(0, bytes);
+  std::size_t end = bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, bytes - end < 4 ? end : bytes);  // more are no character
 }
 
 std::string_view without_byte_order_mark(std::string_view text) {

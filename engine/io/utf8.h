@@ -15,7 +15,7 @@ int utf8_length(std::string_view text, std::size_t at, std::uint32_t* code = nul
 // Offset of the first byte that is not part of valid UTF-8; text.size() where all of it is valid.
 std::size_t utf8_valid_prefix(std::string_view text);
 
-// The longest prefix of valid `text` of at most `bytes` bytes that does not end inside a character.
+// The longest prefix of `text` of at most `bytes` bytes that does not end inside a character.
 std::string_view utf8_prefix(std::string_view text, std::size_t bytes);
 
 // `text` without the byte order mark (U+FEFF) that some editors write at the beginning of a file.

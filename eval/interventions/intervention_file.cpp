@@ -16,7 +16,6 @@ namespace {
 
 using What = Intervention::What;
 
-constexpr std::size_t kMaxQuoted = 60;     // bytes of a value of the file in a message
 constexpr std::size_t kMaxName = 40;       // of an intervention
 constexpr std::size_t kMaxEntries = 1000;  // interventions in a file, and elements of a list
 constexpr double kLargestNumber = 1e6;
@@ -25,8 +24,6 @@ const std::map<std::string, What> kWhats{
     {"mask", What::mask},   {"redistribute", What::redistribute}, {"key", What::key},   {"constant", What::constant},
     {"value", What::value}, {"quantise", What::quantise},         {"clip", What::clip}, {"head", What::head},
     {"patch", What::patch}};
-
-std::string quoted_word(const std::string& word) { return "`" + printable(word.substr(0, kMaxQuoted)) + "`"; }
 
 // `"a"`, `"b"` or `"c"`
 std::string one_of(const std::vector<std::string>& words) {
@@ -68,7 +65,7 @@ class Entries {
     if (!entry) return otherwise;
     const std::string value = one(*entry);
     if (std::find(words.begin(), words.end(), value) == words.end())
-      refuse(entry->line, entry->key + " is " + one_of(words) + ", got " + quoted_word(value));
+      refuse(entry->line, entry->key + " is " + one_of(words) + ", got " + in_quotes(value));
     return value;
   }
   double number(const std::string& key, double low, double otherwise) {
@@ -80,7 +77,7 @@ class Entries {
     if (!value || !(std::abs(*value) <= kLargestNumber) || *value < low || (low == 0 && *value == 0))
       refuse(entry->line, entry->key + " is a number " +
                               (low < 0 ? "from -1000000 to 1000000" : "above 0, 1000000 at most") + ", got " +
-                              quoted_word(text));
+                              in_quotes(text));
     return *value;
   }
   std::int64_t whole(const TomlEntry& entry, const std::string& text, std::int64_t low, std::int64_t high) const {
@@ -88,7 +85,7 @@ class Entries {
     const std::optional<std::int64_t> value = parse_number<std::int64_t>(text);
     if (!value || *value < low || *value > high)
       refuse(entry.line, entry.key + (entry.is_list ? " must be integers" : " must be an integer") + " from " +
-                             std::to_string(low) + " to " + std::to_string(high) + ", got " + quoted_word(text));
+                             std::to_string(low) + " to " + std::to_string(high) + ", got " + in_quotes(text));
     return *value;
   }
   int bits(const std::string& key) {
@@ -119,7 +116,7 @@ class Entries {
       if (std::find(asked_.begin(), asked_.end(), with_dashes(entry.key)) == asked_.end()) {
         std::string known;
         for (const std::string& key : asked_) known += (known.empty() ? "" : ", ") + key;
-        refuse(entry.line, "what = \"" + what + "\" has no " + quoted_word(entry.key) +
+        refuse(entry.line, "what = \"" + what + "\" has no " + in_quotes(entry.key) +
                                did_you_mean(with_dashes(entry.key), asked_) + " (it has " + known + ")");
       }
     }
@@ -149,7 +146,7 @@ std::string read_name(Entries& entries) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ' ';
   };
   if (name.empty() || name.size() > kMaxName || !std::all_of(name.begin(), name.end(), allowed))
-    entries.refuse(entry->line, "a name is of 1 to 40 letters, digits and blanks, got " + quoted_word(name));
+    entries.refuse(entry->line, "a name is of 1 to 40 letters, digits and blanks, got " + in_quotes(name));
   return name;
 }
 
@@ -278,15 +275,15 @@ std::vector<Intervention> interventions_from_toml(const std::string& text, const
   for (const TomlSection& section : read_sections_toml(text, where, Exit::usage)) {
     if (section.name.empty()) {
       if (!section.entries.empty())
-        refuse(section.entries[0].line, "expected [[interventions]] before " + quoted_word(section.entries[0].key));
+        refuse(section.entries[0].line, "expected [[interventions]] before " + in_quotes(section.entries[0].key));
       continue;
     }
     if (section.name != "interventions" || !section.repeated)
-      refuse(section.line, "expected [[interventions]], got the section " + quoted_word(section.name));
+      refuse(section.line, "expected [[interventions]], got the section " + in_quotes(section.name));
     all.push_back(read_intervention(section, where));
     for (std::size_t n = 0; n + 1 < all.size(); ++n)
       if (all[n].name == all.back().name)
-        refuse(section.line, "the name " + quoted_word(all[n].name) + " is given twice");
+        refuse(section.line, "the name " + in_quotes(all[n].name) + " is given twice");
     if (all.size() > kMaxEntries) refuse(section.line, "more than 1000 interventions");
   }
   if (all.empty()) refuse(1, "expected interventions: [[interventions]] with name = \"...\" and what = \"...\"");

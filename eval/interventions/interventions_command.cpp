@@ -11,6 +11,7 @@
 #include "engine/io/output_kind.h"
 #include "engine/io/printable.h"
 #include "engine/io/setting.h"
+#include "engine/io/settings_toml.h"
 #include "engine/io/str_format.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
@@ -108,7 +109,7 @@ std::string table_of_interventions(const CheckpointInterventions& found) {
 std::vector<Intervention> interventions_of(const InterventionsOptions& options) {
   if (!options.each_head.empty()) return {without_each_head(options.each_head == "mean")};
   if (options.settings.empty()) return default_interventions(options.tokens);
-  return interventions_from_toml(read_file("settings", options.settings), options.settings);
+  return interventions_from_toml(read_file("settings", options.settings, kMaxSettingsBytes + 1), options.settings);
 }
 
 int run_interventions(InterventionsOptions options, const Ablation& ablation) {

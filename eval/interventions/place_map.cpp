@@ -8,6 +8,7 @@
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
 #include "engine/io/svg.h"
+#include "engine/io/utf8.h"
 
 namespace sink {
 namespace {
@@ -91,7 +92,7 @@ Drawn map_of(const Group& group, const std::vector<std::string>& tokens, double 
     }
     const std::string where = pixel(at + 14) + "," + pixel(y + 8);
     svg += "<text class=\"small\" text-anchor=\"end\" transform=\"translate(" + where + ") rotate(-60)\">" +
-           escape(printable(tokens[token].substr(0, kLongestToken))) + "</text>";
+           escape(printable(utf8_prefix(tokens[token], kLongestToken))) + "</text>";
   }
   svg += "\n";
   for (const InterventionResult* result : group.results)

@@ -6,6 +6,7 @@
 #include "engine/io/bounded_json.h"
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
+#include "engine/io/utf8.h"
 
 namespace sink {
 namespace {
@@ -14,7 +15,7 @@ constexpr std::size_t kLongestConfig = std::size_t{16} << 20;
 
 std::string shown(const nlohmann::json& value) {
   std::string text = printable(value.dump());
-  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+  return text.size() <= 60 ? text : std::string(utf8_prefix(text, 57)) + "...";
 }
 
 std::string must_be(const char* key, const char* type, const nlohmann::json& value) {

@@ -124,7 +124,7 @@ void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::fun
     for (const std::string& type : types) {
       full.push_back(type == "full_attention" || type == "attention");  // "attention" is the older name
       if (!full.back() && type != "sliding_attention")
-        json.refuse("`layer_types` must be full_attention or sliding_attention, got `" + type + "`");
+        json.refuse("`layer_types` must be full_attention or sliding_attention, got " + in_quotes(type));
     }
   } else {
     for (std::int64_t layer = 0; layer < std::min<std::int64_t>(layers, 4096); ++layer) full.push_back(is_full(layer));
@@ -149,7 +149,7 @@ void take_mistral_window(const ConfigJson& json, OpenConfig& config) {
     require_type_of_each(json, types, config.sizes.layers);
     for (const std::string& type : types)
       if (type != (has_window ? "sliding_attention" : "full_attention"))
-        json.refuse("`layer_types` has `" + type + "`, which Mistral's class does not read: all layers have " +
+        json.refuse("`layer_types` has " + in_quotes(type) + ", which Mistral's class does not read: all layers have " +
                     (has_window ? "the window" : "no window"));
   }
   take_window(json, config.sizes);
@@ -333,7 +333,7 @@ ConfigJson without_own_class(const ConfigJson& json, const std::string& type) {
     if (name.empty()) return json;
     const std::string value = classes.text(key.c_str());
     if (!value.starts_with("configuration_" + type + "." + name) && !value.starts_with("modeling_" + type + "." + name))
-      json.refuse("`auto_map` must name classes of " + name + " in its folder, got `" + printable(value) + "`");
+      json.refuse("`auto_map` must name classes of " + name + " in its folder, got " + in_quotes(value));
   }
   return json.with_null("auto_map");
 }

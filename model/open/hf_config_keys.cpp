@@ -51,8 +51,7 @@ ConfigJson known_keys(const ConfigJson& json, const std::string& title) {
   const std::vector<ConfigKey>& common = config_tables()[0].keys;
   for (const std::string& key : json.keys())
     if (!key_named(table->keys, key) && !(table->and_common && key_named(common, key)))
-      json.refuse("the key `" + printable(key.substr(0, 60)) + "` is not known for " +
-                  (table->and_common ? "`" + title + "`" : title) +
+      json.refuse("the key " + in_quotes(key) + " is not known for " + (table->and_common ? "`" + title + "`" : title) +
                   "; expected those of model/open/CONFIG_KEYS.md; remove it where it cannot change results");
   Json defaults = Json::object();
   auto check = [&](const ConfigKey& key) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/io/printable.h"
 #include "engine/io/str_format.h"
 #include "model/open/hf_config_keys.h"
 
@@ -43,7 +44,7 @@ Rope rope_of(const ConfigJson& rope, const Rope& otherwise, std::initializer_lis
   const std::string type = rope.text("rope_type", rope.text("type", "default"));
   if (std::ranges::find(types, type) == types.end()) {
     const std::string are = types.size() > 1 ? " are" : " is";
-    rope.refuse("rotary positions of type `" + type + "` are not computed here; " + listed(types) + are);
+    rope.refuse("rotary positions of type " + in_quotes(type) + " are not computed here; " + listed(types) + are);
   }
   const ConfigJson keys = known_keys(rope, "rotary positions of type `" + type + "`");
   if (rope.has("rope_type")) keys.expect("type", {type});

@@ -15,7 +15,6 @@
 namespace sink {
 namespace {
 
-constexpr std::size_t kShownOfToken = 60;  // bytes, in a message
 constexpr const char* kRemedy =
     "; expected a tokenizer.json with all tokens, which AutoTokenizer.from_pretrained(F).save_pretrained(F) writes";
 
@@ -24,8 +23,6 @@ std::optional<ConfigJson> read_if_there(const std::string& path) {
   if (!std::filesystem::exists(path, ignored)) return std::nullopt;
   return ConfigJson::read(path);
 }
-
-std::string shown(const std::string& token) { return "`" + printable(token.substr(0, kShownOfToken)) + "`"; }
 
 // The text of a token that is a text or an object with `content` and flags; none of anything else.
 std::string content_of(const nlohmann::json& token) {
@@ -88,7 +85,7 @@ class AddedTokenCheck {
   void check_token(const ConfigJson& file, const nlohmann::json& token) {
     const std::string text = content_of(token);
     if (text.empty()) return;
-    const std::string name = "the token " + shown(text);
+    const std::string name = "the token " + in_quotes(text);
     const auto found = known_.find(text);
     if (found == known_.end()) {
       const std::vector<std::int32_t> ids = tokenizer_.encode(text);
@@ -151,7 +148,7 @@ std::string special_tokens_refusal(const std::string& folder, const Tokenizer& t
   AddedTokenCheck check(tokenizer, of_vocabulary);
   check.check_files(folder);
   if (check.ordinary().empty()) return "";
-  return "its special token " + shown(check.ordinary()) +
+  return "its special token " + in_quotes(check.ordinary()) +
          " is an ordinary token of the tokenizer, and transformers cuts a text at it: expected it among the added "
          "tokens";
 }

@@ -8,8 +8,11 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "engine/io/file.h"
+#include "engine/io/utf8.h"
+#include "model/open/open_model.h"
 #include "tests/model/open_golden.h"
 #include "tests/support/files.h"
 #include "tests/support/subprocess.h"
@@ -43,7 +46,7 @@ void check_refused_by(const TemporaryFolder& folder, const std::string& command,
   std::vector<std::string> words = words_of("eval_baseline " + command);
   std::replace(words.begin(), words.end(), std::string("MODEL"), model);
   Subprocess program(folder, words);
-  CHECK(program.wait() == code);
+  CHECK(program.wait_for(30) == code);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
   const std::string message = program.err();
   CHECK_MESSAGE(std::count(message.begin(), message.end(), '\n') == 1, message);
@@ -176,6 +179,10 @@ TEST_CASE("bad models: what is no file is not waited for: exit 3") {
     fs::create_directory(path + inside);
     check_refused_at_once(folder, path, 3, {inside});
   }
+  const std::string merges = folder_of_llama(folder, "merges");
+  write_bytes(merges + "/vocab.json", "{\"a\": 0}");
+  REQUIRE(::mkfifo((merges + "/merges.txt").c_str(), 0600) == 0);
+  check_refused_by(folder, "sink MODEL --text a", merges, 2, {"merges.txt is not a regular file"});
 }
 
 TEST_CASE("bad models: a weight that is NaN or infinite: exit 4 of every command, with the tensor and the element") {
@@ -198,6 +205,66 @@ TEST_CASE("bad models: a weight that is NaN or infinite: exit 4 of every command
     check_refused_by(folder, command, infinite, 4,
                      {"infinite.gguf", "`blk.0.attn_norm.weight`", "is infinite at (31)"});
     CHECK_FALSE(fs::exists(out));
+  }
+}
+
+TEST_CASE("bad models: a text of any length in config.json is cut in messages, and no character is split") {
+  const TemporaryFolder folder;
+  const std::string model = folder_of_llama(folder, "long"), file = model + "/config.json";
+  const std::string sound = read_bytes(file);
+  for (std::size_t before : {0, 1, 2}) {
+    std::string text(before, 'x');
+    for (int i = 0; i < 100000; ++i) text += "\u20ac";
+    for (const std::string& key :
+         {"\"hidden_act\": \"" + text + "\"", "\"" + text + "\": 1",
+          "\"model_type\": \"mistral\", \"architectures\": null, \"layer_types\": [\"" + text + "\", \"" + text + "\"]",
+          "\"rope_parameters\": {\"rope_type\": \"" + text + "\"}", "\"architectures\": [\"" + text + "\"]",
+          "\"model_type\": \"" + text + "\"", "\"auto_map\": {\"AutoConfig\": \"" + text + "\"}",
+          "\"quantization_config\": {\"quant_method\": \"" + text + "\"}"}) {
+      nlohmann::json json = nlohmann::json::parse(sound);
+      for (const char* name : {"mlp_bias", "attention_bias", "pretraining_tp"}) json.erase(name);
+      json.update(nlohmann::json::parse("{" + key + "}"));
+      write_bytes(file, json.dump());
+      CAPTURE(key.substr(0, 40));
+      std::string message;
+      CHECK(exit_of([&] { open_model(model); }, &message) == Exit::corrupt_checkpoint);
+      CHECK_MESSAGE(contains(message, "\u20ac"), message.substr(0, 1000));
+      CHECK_MESSAGE(message.size() < 1500, message.substr(0, 1000));
+      CHECK_MESSAGE(utf8_valid_prefix(message) == message.size(), message.substr(0, 1000));
+      CHECK_MESSAGE(!contains(message, "\\x"), message.substr(0, 1000));
+    }
+  }
+}
+
+TEST_CASE("bad models: a download that failed is recognised under any name, with what to do") {
+  const TemporaryFolder folder;
+  const std::pair<std::string, const char*> failures[] = {
+      {"version https://git-lfs.github.com/spec/v1\noid sha256:01\nsize 2\n", "is a pointer of Git LFS, not the file "},
+      {"<!DOCTYPE html>\n<html></html>\n", "is a page of HTML or XML, not the file itself: download"},
+      {"\xEF\xBB\xBF\n <HTML lang=\"en\">\n", "is a page of HTML or XML"},
+      {"<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", "is a page of HTML or XML"}};
+  for (const auto& [bytes, clue] : failures)
+    for (const std::string name :
+         {"config.json", "model.safetensors", "model.safetensors.index.json", "generation_config.json",
+          "tokenizer.json", "x.gguf", "x.bin", "x.h5", "x", "x.safetensors", "x.json", "x.pt"}) {
+      if (name.starts_with("x")) {
+        write_bytes(folder / name, bytes);
+        check_refused_at_once(folder, folder / name, 4, {name, clue});
+        continue;
+      }
+      const std::string model = folder_of_llama(folder, "llama");
+      if (name.starts_with("model.")) fs::remove(model + "/model.safetensors");
+      write_bytes(model + "/" + name, bytes);
+      if (name == "tokenizer.json" || name == "generation_config.json")
+        check_refused_by(folder, "sink MODEL --text a", model, name == "tokenizer.json" ? 2 : 4, {name, clue});
+      else
+        check_refused_at_once(folder, model, 4, {name, clue});
+      fs::remove_all(model);
+    }
+  for (const char* text : {"Entry not found", "Invalid username or password."}) {
+    write_bytes(folder / "x.gguf", text);
+    check_refused_at_once(folder, folder / "x.gguf", 4,
+                          {"x.gguf holds only the text `" + std::string(text) + "`: download the file itself again"});
   }
 }
 

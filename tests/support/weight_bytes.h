@@ -68,6 +68,18 @@ inline GgufBytes small_gguf() {
   return file;
 }
 
+// GGUF in two files: part `n`, from 0; the first has the metadata of the model.
+inline std::string part_of_two(std::uint16_t n, const std::string& tensor, std::uint32_t tensors = 2) {
+  GgufBytes file;
+  if (n == 0) file.entry("general.architecture", raw_u32(8) + gguf_text("llama"));
+  file.entry("split.no", raw_u32(2) + raw_bytes(n));
+  file.entry("split.count", raw_u32(2) + raw_bytes(std::uint16_t{2}));
+  file.entry("split.tensors.count", raw_u32(5) + raw_u32(tensors));
+  file.tensor(tensor, {1}, 0, 0);
+  file.numbers = raw_floats({static_cast<float>(n)});
+  return file.bytes();
+}
+
 inline const char* small_safetensors_header() {
   return R"({"__metadata__":{"format":"pt"},"b":{"dtype":"I16","shape":[2],"data_offsets":[24,28]},)"
          R"("a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})";

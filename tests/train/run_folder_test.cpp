@@ -2,6 +2,7 @@
 #include "train/run_folder.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "engine/io/file.h"
@@ -173,6 +174,27 @@ TEST_CASE("run folder: resume finds the checkpoint") {
   CHECK_NOTHROW(open_run_folder(run_in(run, "never", true)));
   leave_run(folder / "third");
   CHECK(exit_of([&] { open_run_folder(run_in(run, folder / "third/checkpoint.h5")); }) == Exit::usage);
+}
+
+TEST_CASE("run folder: a pipe or a device in the folder of a run that continues is refused, and not waited for") {
+  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoint.h5", "evaluation.json", "evaluation-before.json",
+                           "failure.txt", "birth/step-1.h5", ".lock", "events.out.tfevents.1.2.sinklab"}) {
+    CAPTURE(name);
+    for (const bool device : {false, true}) {
+      TemporaryFolder folder;
+      const std::string run = folder / "run", special = run + "/" + name;
+      leave_run(run);
+      fs::create_directory(run + "/birth");
+      fs::remove(special);
+      if (device)
+        fs::create_symlink("/dev/zero", special);
+      else
+        REQUIRE(::mkfifo(special.c_str(), 0600) == 0);
+      std::string message;
+      CHECK(exit_of([&] { open_run_folder(run_in(run, "auto")); }, &message) == Exit::bad_input);
+      CHECK(message == special + " is not a regular file; expected a file that a program wrote: remove it");
+    }
+  }
 }
 
 TEST_CASE("run folder: one that cannot be made is Exit::io with the reason") {

@@ -68,8 +68,7 @@ std::string CsvLines::quoted_field() {
 }
 
 void CsvCell::refuse(const std::string& expected) const {
-  throw Error(line + ", column " + column + ": expected " + expected + ", got `" + printable(text.substr(0, 200)) + "`",
-              Exit::bad_input);
+  throw Error(line + ", column " + column + ": expected " + expected + ", got " + in_quotes(text), Exit::bad_input);
 }
 
 std::string CsvCell::plain() const {

@@ -246,13 +246,13 @@ std::vector<CsvColumn> columns_of(const std::vector<std::string>& header, const 
   std::vector<CsvColumn> columns;
   std::set<std::string> seen;
   for (const std::string& name : header) {
-    const std::string shown = printable(name.substr(0, 200));
     const std::optional<CsvColumn> column = column_named(name);
     if (!column)
-      throw Error(line + ": unknown column `" + shown +
-                      "`; expected those of a results.csv, or <study>-runs.csv, of this program or of an older one",
+      throw Error(line + ": unknown column " + in_quotes(name) +
+                      "; expected those of a results.csv, or <study>-runs.csv, of this program or of an older one",
                   Exit::bad_input);
-    if (!seen.insert(name).second) throw Error(line + ": the column `" + shown + "` is there twice", Exit::bad_input);
+    if (!seen.insert(name).second)
+      throw Error(line + ": the column " + in_quotes(name) + " is there twice", Exit::bad_input);
     columns.push_back(*column);
   }
   for (const char* name : {"run", "task", "ablation", "finished", "measured_step", "steps", "step", "seed", "val_loss",

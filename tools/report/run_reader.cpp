@@ -257,11 +257,8 @@ Run read_run_folder(const std::string& folder) {
          folder +
              " is not a run folder: expected evaluation.json, or config.toml and metrics.jsonl of a run in progress",
          Exit::bad_input);
-  // A pipe or a device would block, or never end.
   for (const char* name : {"config.toml", "metrics.jsonl", "evaluation.json", "interventions.json", "failure.txt"})
-    if (const fs::path file = root / name; fs::exists(file) && !fs::is_regular_file(file))
-      fail("report", file.string() + " is not a regular file; expected a file that a run wrote: remove it",
-           Exit::bad_input);
+    require_regular_file(root / name);
   const std::string config = root / "config.toml", metrics = root / "metrics.jsonl",
                     evaluation = root / "evaluation.json", failure = root / "failure.txt";
   Run run;
@@ -305,7 +302,8 @@ std::vector<Run> read_measurements(const std::string& file) {
     damaged({file, "inputs"}, "expected an object with a measurement per input");
   std::vector<Run> runs;
   for (const auto& [input, object] : all["inputs"].items()) {
-    Run run = to_measurement(require_measurement(object, file + ": input " + input), file + ": input " + input);
+    Run run = to_measurement(require_measurement(object, file + ": input " + in_quotes(input)),
+                             file + ": input " + in_quotes(input));
     run.folder = file;
     run.input = input;
     run.name = run.edited_model() + ", " + input;

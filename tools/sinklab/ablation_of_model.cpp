@@ -2,6 +2,7 @@
 
 #include "engine/check.h"
 #include "engine/io/checkpoint.h"
+#include "engine/io/utf8.h"
 #include "model/all_ablations.h"
 #include "model/open/open_model.h"
 
@@ -15,8 +16,10 @@ const Ablation& ablation_of_model(const std::string& path) {
   for (const Ablation& ablation : all_ablations())
     if (ablation.policies == policies && (!found || ablation.name == checkpoint.attribute("ablation")))
       found = &ablation;
+  constexpr std::size_t kMost = 500;  // bytes of a text of the file that are shown
   if (!found)
-    throw Error(path + " was made by train_" + checkpoint.attribute("ablation") + " (" + policies +
+    throw Error(path + " was made by train_" + std::string(utf8_prefix(checkpoint.attribute("ablation"), kMost)) +
+                    " (" + std::string(utf8_prefix(policies, kMost)) +
                     "), an ablation that this program does not have: build it with the source that made the checkpoint",
                 Exit::corrupt_checkpoint);
   return *found;

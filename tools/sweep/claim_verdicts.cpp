@@ -250,6 +250,7 @@ RunsOfStudies read_runs_of(const Preregistration& registered, const std::string&
   for (const std::string& study : studies) {
     const std::string file = folder + "/" + study + "-runs.csv";
     if (study.empty() || !std::filesystem::exists(file)) continue;
+    require_regular_file(file);
     runs[study] = report::read_results_csv(read_file("sweep", file), file);
     require_groups_of_one_recipe(runs[study], file);
   }

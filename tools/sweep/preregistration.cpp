@@ -36,7 +36,7 @@ class Reader : public SectionsReader {
     require_texts(entry, false);
     for (const std::string& word : entry.values) {
       const std::optional<std::uint64_t> value = parse_number<std::uint64_t>(word);
-      if (!value) add_problem(entry.line, "`" + printable(word.substr(0, 60)) + "` is no seed");
+      if (!value) add_problem(entry.line, in_quotes(word) + " is no seed");
       if (value && std::ranges::find(numbers, *value) != numbers.end())
         add_problem(entry.line, "seed " + std::to_string(*value) + " is given twice");
       numbers.push_back(value.value_or(0));
@@ -64,8 +64,8 @@ class Reader : public SectionsReader {
       }
       std::string all;
       for (const auto& [name, read] : keys) all += (all.empty() ? "" : ", ") + name;
-      add_problem(entry.line, "unknown key `" + printable(entry.key.substr(0, 60)) + "` of [" + section.name +
-                                  "]; expected one of " + all);
+      add_problem(entry.line,
+                  "unknown key " + in_quotes(entry.key) + " of [" + section.name + "]; expected one of " + all);
     }
   }
 };
@@ -151,7 +151,7 @@ Preregistration preregistration_from_toml(const std::string& text, const std::st
 }
 
 Preregistration read_preregistration(const std::string& path) {
-  return preregistration_from_toml(read_file("sweep", path), path);
+  return preregistration_from_toml(read_file("sweep", path, kMaxSettingsBytes + 1), path);
 }
 
 }  // namespace sink

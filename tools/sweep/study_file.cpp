@@ -12,6 +12,7 @@
 #include "engine/io/file.h"
 #include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
+#include "engine/io/utf8.h"
 #include "tools/sweep/sections_reader.h"
 #include "train/run_config_table.h"
 
@@ -32,7 +33,7 @@ std::string why_not_set(const std::string& flag) {
   return setting && !is_saved(*setting) ? "the sweep sets it when it starts a run" : "";
 }
 
-std::string shown(const std::string& word) { return printable(word.substr(0, kMaxShownBytes)); }
+std::string shown(const std::string& word) { return printable(utf8_prefix(word, kMaxShownBytes)); }
 
 // A study or a recipe.
 class StudyReader : public SectionsReader {
@@ -246,11 +247,11 @@ StudyFile study_from_toml(const std::string& text, const std::string& where, con
 }
 
 StudyFile read_study_file(const std::string& path) {
-  StudyReader reader(read_file("sweep", path), path);
+  StudyReader reader(read_file("sweep", path, kMaxSettingsBytes + 1), path);
   for (const TomlEntry& entry : reader.sections().front().entries)
     if (entry.key == "recipe" && !entry.is_list) {
       const std::string recipe = find_recipe(path, entry);
-      return study_of(reader, path, StudyReader(read_file("sweep", recipe), recipe));
+      return study_of(reader, path, StudyReader(read_file("sweep", recipe, kMaxSettingsBytes + 1), recipe));
     }
   return study_of(reader, path, StudyReader("", ""));
 }

@@ -136,6 +136,7 @@ void StudyOutput::require_no_input(const std::vector<std::string>& files) const 
 
 void StudyOutput::require_rows_kept(const StudyState& state) const {
   const std::string file = stem_ + "-runs.csv";
+  require_regular_file(file);
   std::error_code error;
   if (!std::filesystem::exists(file) || std::filesystem::file_size(file, error) == 0) return;
   std::set<std::string> kept;  // names of runs

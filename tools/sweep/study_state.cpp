@@ -131,6 +131,7 @@ void require_own_measurement(const report::Run& measured, const std::string& fil
 FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& data_checksum) {
   const std::string config = wanted.run + "/config.toml";
   if (!fs::exists(config)) return {};
+  for (const std::string& file : {config, failure_file(wanted.run)}) require_regular_file(file);
   const RunConfig stored = stored_config(read_file("sweep", config), config);
   if (std::string differing = differing_settings(stored, wanted); !differing.empty())
     throw Error(wanted.run + " holds a run with " + differing + "; give another --out, or move it away", Exit::usage);

@@ -41,8 +41,8 @@ ChatTurn read_turn(const ChatForm& form, const Json& turn, std::size_t number, s
     throw JsonFailure(place + "expected an object with texts `" + form.role + "` and `" + form.content + "`");
   std::optional<ChatRole> known = role_named(form, *role);
   if (!known)
-    throw JsonFailure(place + "the " + form.role + " is `" + printable(role->substr(0, 40)) + "`, expected " +
-                      form.roles[0] + ", " + form.roles[1] + " or " + form.roles[2]);
+    throw JsonFailure(place + "the " + form.role + " is " + in_quotes(*role) + ", expected " + form.roles[0] + ", " +
+                      form.roles[1] + " or " + form.roles[2]);
   text += *content;
   return {*known, content->size()};
 }

@@ -17,14 +17,8 @@ namespace sink {
 
 namespace {
 
-constexpr std::size_t kShownOfName = 80;  // bytes, in a message
-
 [[noreturn]] void refuse_gguf(const std::string& path, const std::string& why) {
   fail("tokenizer", path + ": " + why, Exit::bad_input);
-}
-
-std::string shown(const std::string& name) {
-  return std::string("'").append(printable(name.substr(0, kShownOfName))).append("'");
 }
 
 struct PreTokenizer {
@@ -66,7 +60,7 @@ const std::unordered_map<std::string, PreTokenizer>& pre_tokenizers() {
 PreTokenizer pre_tokenizer_named(const std::string& name, const std::string& path) {
   auto found = pre_tokenizers().find(name.empty() ? "default" : name);
   if (found == pre_tokenizers().end())
-    refuse_gguf(path, "tokenizer.ggml.pre is " + shown(name) +
+    refuse_gguf(path, "tokenizer.ggml.pre is " + in_quotes(name) +
                           "; expected a name of llama.cpp that cuts like default, gpt-2, smollm, llama-bpe, qwen2, "
                           "gpt-4o or tekken");
   return found->second;
@@ -136,8 +130,7 @@ void check_characters(const ScoredVocabulary& vocabulary, const std::string& pat
     for (std::size_t at = 0, size = 0; at < token.size(); at += size) {
       size = static_cast<std::size_t>(utf8_length(token, at));
       if (!known.contains(token.substr(at, size)))
-        refuse_gguf(path, "token " + std::to_string(id) + " has the character " +
-                              shown(std::string(token.substr(at, size))) +
+        refuse_gguf(path, "token " + std::to_string(id) + " has the character " + in_quotes(token.substr(at, size)) +
                               ", which is no token; expected a vocabulary with all characters of its tokens");
     }
   }
@@ -173,7 +166,7 @@ GgufIds read_gguf_tokens(const GgufVocabulary& given, BpeModel& model, const std
     model.in_vocabulary.push_back(kind == TokenKind::normal);
     if (kind == TokenKind::unused) continue;
     if (token.empty() || !ids.emplace(token, id).second)
-      refuse_gguf(path, name + " is empty or there twice: " + shown(token));
+      refuse_gguf(path, name + " is empty or there twice: " + in_quotes(token));
     if (special || kind == TokenKind::user_defined) {
       if (token.size() > kLongestAdded) refuse_gguf(path, name + " is longer than 1024 bytes");
       model.added.push_back({id, token, special, false});
@@ -182,7 +175,7 @@ GgufIds read_gguf_tokens(const GgufVocabulary& given, BpeModel& model, const std
     std::optional<std::string> bytes = decode_bytes(token);
     if (kind != TokenKind::normal || !bytes)
       refuse_gguf(path, name + " is not written in the byte alphabet, or of the unknown type " +
-                            std::to_string(static_cast<int>(kind)) + ": " + shown(token));
+                            std::to_string(static_cast<int>(kind)) + ": " + in_quotes(token));
     if (bytes->size() == 1) model.id_of_byte[static_cast<unsigned char>((*bytes)[0])] = id;
     model.bytes.back() = *bytes;
   }
@@ -203,13 +196,13 @@ BpeModel byte_level_gguf(const GgufVocabulary& given, const std::string& path) {
   auto id_of = [&](std::string_view token) {
     auto found = ids.find(token);
     if (found == ids.end())
-      refuse_gguf(path, "a merge names the token " + shown(std::string(token)) + ", which is not in the vocabulary");
+      refuse_gguf(path, "a merge names the token " + in_quotes(token) + ", which is not in the vocabulary");
     return found->second;
   };
   for (const std::string& merge : given.merges) {
     const std::size_t space = merge.find(' ');
     if (space == std::string::npos || space == 0 || space + 1 == merge.size() || space != merge.rfind(' '))
-      refuse_gguf(path, "a merge is " + shown(merge) + "; expected two parts with a space between them");
+      refuse_gguf(path, "a merge is " + in_quotes(merge) + "; expected two parts with a space between them");
     std::string_view left = std::string_view(merge).substr(0, space), right = std::string_view(merge).substr(space + 1);
     model.merges.push_back({id_of(left), id_of(right), id_of(std::string(left).append(right))});
   }
@@ -240,7 +233,7 @@ BpeModel gguf_model(const GgufVocabulary& given, const std::string& path) {
   if (vocabulary.remove_extra_whitespaces.value_or(false))
     refuse_gguf(path, "tokenizer.ggml.remove_extra_whitespaces is not supported");
   if (vocabulary.model != "gpt2" && vocabulary.model != "llama")
-    refuse_gguf(path, "tokenizer.ggml.model is " + shown(vocabulary.model) + "; expected gpt2 or llama");
+    refuse_gguf(path, "tokenizer.ggml.model is " + in_quotes(vocabulary.model) + "; expected gpt2 or llama");
   BpeModel model = vocabulary.model == "gpt2" ? byte_level_gguf(vocabulary, path) : scored_gguf(vocabulary, path);
   for (AddedToken& token : model.added)
     token.takes_right =

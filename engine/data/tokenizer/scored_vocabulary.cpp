@@ -16,7 +16,6 @@ namespace sink {
 namespace {
 
 constexpr std::size_t kLongestScored = 1024;  // bytes of a token
-constexpr std::size_t kShownOfToken = 80;     // bytes, in a message
 
 void check_scored(const ScoredVocabulary& vocabulary, const std::string& path) {
   auto refuse = [&](const std::string& why) { fail("tokenizer", path + ": " + why, Exit::bad_input); };
@@ -38,13 +37,13 @@ void check_scored(const ScoredVocabulary& vocabulary, const std::string& path) {
     // Other programs look for a byte by its name in capitals.
     const bool lower_case = std::ranges::any_of(token, [](char c) { return c >= 'a' && c <= 'f'; });
     if (vocabulary.kinds[id] == TokenKind::byte && (lower_case || !byte_of_token(token)))
-      refuse(name + " is of the type byte, but not <0x00> to <0xFF>: " + printable(token.substr(0, kShownOfToken)));
+      refuse(name + " is of the type byte, but not <0x00> to <0xFF>: " + in_quotes(token));
     if (vocabulary.kinds[id] == TokenKind::unused) continue;
     if (token.empty()) refuse(name + " is empty");
     // A tokenizer.json knows bytes by their names alone.
     if (vocabulary.kinds[id] != TokenKind::byte && byte_of_token(token))
       refuse(name + " is " + token + ", which is the name of a byte, but of the type " + std::to_string(kind));
-    if (!seen.insert(token).second) refuse(name + " is there twice: " + printable(token.substr(0, kShownOfToken)));
+    if (!seen.insert(token).second) refuse(name + " is there twice: " + in_quotes(token));
   }
 }
 

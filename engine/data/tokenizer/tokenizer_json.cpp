@@ -14,6 +14,8 @@
 #include "engine/data/tokenizer/tokenizer_steps.h"
 #include "engine/io/bounded_json.h"
 #include "engine/io/file.h"
+#include "engine/io/printable.h"
+#include "engine/io/utf8.h"
 
 namespace sink {
 
@@ -23,7 +25,6 @@ using Json = nlohmann::json;
 using Ids = std::unordered_map<std::string, std::int32_t>;
 
 constexpr std::int64_t kLargestId = 1 << 24;
-constexpr std::size_t kShown = 80;  // bytes of a token in a message
 
 // A token's id, which must be less than `most`, so that tables stay in proportion to the file.
 std::int32_t id_of(const Json& value, std::int64_t most, const std::string& path) {
@@ -61,7 +62,7 @@ void place(BpeModel& model, std::int32_t id, std::string bytes, bool in_vocabula
 std::int32_t find_id(const Ids& ids, const std::string& token, const std::string& path) {
   auto found = ids.find(token);
   if (found == ids.end())
-    reject_tokenizer(path, "a merge names the token '" + token.substr(0, kShown) + "', which is not in the vocabulary");
+    reject_tokenizer(path, "a merge names the token " + in_quotes(token) + ", which is not in the vocabulary");
   return found->second;
 }
 
@@ -109,8 +110,7 @@ void read_unknown(const Json& json, const Ids& ids, BpeModel& model, const std::
   if (!uses_option(json, "unk_token")) return;
   auto name = json.at("unk_token").get<std::string>();
   auto found = ids.find(name);
-  if (found == ids.end())
-    reject_tokenizer(path, "the unk_token '" + name.substr(0, kShown) + "' is not in the vocabulary");
+  if (found == ids.end()) reject_tokenizer(path, "the unk_token " + in_quotes(name) + " is not in the vocabulary");
   model.unknown = found->second;
   model.fuse_unknown = json.value("fuse_unk", false);
 }
@@ -124,12 +124,12 @@ std::string bytes_of_token(const std::string& token, std::int32_t id, const Ids&
   auto also_added = added.find(token);
   if (also_added != added.end()) {
     if (also_added->second != id)
-      reject_tokenizer(path, "the added token '" + token.substr(0, kShown) + "' has the id " + std::to_string(id) +
+      reject_tokenizer(path, "the added token " + in_quotes(token) + " has the id " + std::to_string(id) +
                                  " in the vocabulary and " + std::to_string(also_added->second) +
                                  " among the added tokens");
     bytes = token;
   }
-  if (!bytes) reject_tokenizer(path, "the token '" + token.substr(0, kShown) + "' is not written in the byte alphabet");
+  if (!bytes) reject_tokenizer(path, "the token " + in_quotes(token) + " is not written in the byte alphabet");
   return *bytes;
 }
 
@@ -177,9 +177,8 @@ void check_added_ids(const BpeModel& model, const std::string& path) {
   const std::vector<std::int32_t> ids = ids_of_package(model);
   for (std::size_t i = 0; i < ids.size(); ++i)
     if (const AddedToken& token = model.added[i]; token.id != ids[i])
-      reject_tokenizer(path, "the added token '" + token.content.substr(0, kShown) + "' has the id " +
-                                 std::to_string(token.id) + ", and the tokenizers package gives it " +
-                                 std::to_string(ids[i]));
+      reject_tokenizer(path, "the added token " + in_quotes(token.content) + " has the id " + std::to_string(token.id) +
+                                 ", and the tokenizers package gives it " + std::to_string(ids[i]));
 }
 
 // Runs `read`, which may throw what the JSON library throws.
@@ -190,7 +189,7 @@ BpeModel refusing(const std::string& path, Read&& read) {
   } catch (const JsonFailure& failure) {
     reject_tokenizer(path, failure.what());
   } catch (const Json::exception& error) {
-    reject_tokenizer(path, std::string(error.what()).substr(0, kLongestReason));
+    reject_tokenizer(path, std::string(utf8_prefix(error.what(), kLongestReason)));
   }
 }
 
@@ -250,8 +249,9 @@ BpeModel read_tokenizer(const std::string& path) {
     }
     for (const char* name : {"vocab.bpe", "merges.txt"}) {
       std::filesystem::path merges = std::filesystem::path(path).parent_path() / name;
-      if (std::filesystem::exists(merges))
-        return read_model(with_merges(json, read_file("tokenizer", merges.string())), text.size(), path);
+      if (!std::filesystem::exists(merges)) continue;
+      require_regular_file(merges);
+      return read_model(with_merges(json, read_file("tokenizer", merges.string())), text.size(), path);
     }
     reject_tokenizer(path, "a vocabulary without its merges: expected vocab.bpe or merges.txt in the same folder");
   });

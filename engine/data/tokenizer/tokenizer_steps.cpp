@@ -5,6 +5,7 @@
 
 #include "engine/check.h"
 #include "engine/data/tokenizer/metaspace.h"
+#include "engine/io/utf8.h"
 
 namespace sink {
 
@@ -192,7 +193,7 @@ void read_template(const Json& step, BpeModel& model, const std::string& path) {
 }
 
 std::string brief_json(const Json& value) {
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, kShown);
+  return std::string(utf8_prefix(value.dump(-1, ' ', false, Json::error_handler_t::replace), kShown));
 }
 
 bool uses_option(const Json& object, const char* key) {

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
+#include <map>
+#include <vector>
 
 #include "engine/check.h"
 #include "engine/io/weights/safetensors_json.h"
@@ -47,9 +48,9 @@ void parse_safetensors(std::string_view bytes, WeightFile& file) {
 void parse_sharded(std::string_view bytes, WeightFile& file) {
   ShardIndex index = parse_shard_index(bytes);
   std::string folder = std::filesystem::path(file.path()).parent_path().string();
-  std::set<std::string> names;
-  for (const auto& [tensor, name] : index.files) names.insert(name);
-  for (const std::string& name : names) {
+  std::map<std::string, std::vector<std::string>> tensors_of;
+  for (const auto& [tensor, name] : index.files) tensors_of[name].push_back(tensor);
+  for (const auto& [name, tensors] : tensors_of) {
     std::string path = folder.empty() ? name : folder + "/" + name;
     WeightFile shard = read_safetensors(path);
     for (const StoredTensor& tensor : shard.tensors()) {
@@ -59,8 +60,8 @@ void parse_sharded(std::string_view bytes, WeightFile& file) {
         throw WeightFailure(in_quotes(tensor.name) + " is in " + in_quotes(name) + ", and the index says " +
                             (listed ? "in " + in_quotes(found->second) : "nothing of it"));
     }
-    for (const auto& [tensor, in] : index.files)
-      if (in == name && !shard.find(tensor))
+    for (const std::string& tensor : tensors)
+      if (!shard.find(tensor))
         throw WeightFailure(in_quotes(tensor) + " is not in " + in_quotes(name) + ", where the index says it is");
     file.add(std::move(shard));
   }

@@ -16,20 +16,44 @@ constexpr StoredType kSafetensorsTypes[] = {StoredType::F64, StoredType::F32, St
                                             StoredType::I64, StoredType::I32, StoredType::I16, StoredType::I8,
                                             StoredType::U8,  StoredType::Bool};
 
-// Refuses duplicate keys, of which the parsed object would keep one.
+// Refuses duplicate keys, of which the parsed object would keep one. A callback of Json::parse could do it in the same
+// pass, but at the end of each object goes through all that the one around it has so far.
+class KeysAreUnique : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(number_integer_t) override { return true; }
+  bool number_unsigned(number_unsigned_t) override { return true; }
+  bool number_float(number_float_t, const string_t&) override { return true; }
+  bool string(string_t&) override { return true; }
+  bool binary(binary_t&) override { return true; }
+  bool start_array(std::size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool start_object(std::size_t) override {
+    keys_.emplace_back();
+    return true;
+  }
+  bool end_object() override {
+    keys_.pop_back();
+    return true;
+  }
+  bool key(string_t& name) override {
+    if (!keys_.back().insert(name).second) throw WeightFailure("its JSON has the key " + in_quotes(name) + " twice");
+    return true;
+  }
+  bool parse_error(std::size_t, const std::string&, const Json::exception&) override { return false; }
+
+ private:
+  std::vector<std::set<std::string>> keys_;  // of the objects around the current position
+};
+
 Json parse_json(std::string_view text) {
   if (json_depth(text, kDeepestJson + 1) > kDeepestJson)
     throw WeightFailure("it has no valid JSON: it nests more than " + std::to_string(kDeepestJson) + " deep");
-  std::vector<std::set<std::string>> keys;  // of the objects around the current position
-  auto check_keys = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second)
-      throw WeightFailure("its JSON has the key " + in_quotes(parsed.get_ref<const std::string&>()) + " twice");
-    return true;
-  };
+  KeysAreUnique check;
   try {
-    return Json::parse(text, check_keys);
+    Json::sax_parse(text, &check);
+    return Json::parse(text);
   } catch (const Json::parse_error& error) {
     throw WeightFailure("it has no valid JSON: the error is at byte " + std::to_string(error.byte) + " of it");
   } catch (const Json::exception&) { throw WeightFailure("it has no valid JSON: a number is out of range"); }

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "engine/check.h"
+#include "engine/io/failed_download.h"
 #include "engine/io/file.h"
 
 namespace sink {
@@ -150,6 +151,12 @@ void require_language_model(const std::string& path, const WeightFile& file) {
   if (type == "adapter") refuse("is an adapter (LoRA), which is not applied");
 }
 
+// What a server sends in the place of a file: "Entry not found".
+bool is_sentence(std::string_view text) {
+  return text.size() <= 1000 && !text.starts_with('{') && text.find(' ') != std::string_view::npos &&
+         printable_lines(text) == text;
+}
+
 std::string weights_in(const std::string& folder) {
   std::error_code ignored;
   for (const char* name : {"adapter_config.json", "adapter_model.safetensors", "adapter_model.bin"}) {
@@ -268,20 +275,19 @@ WeightFile read_weights(const std::string& path, const char* format,
   file.path_ = path;
   file.format_ = format;
   const MappedBytes& bytes = file.maps_.emplace_back(map_weights(path));
-  const std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 64));
-  if (head.starts_with("version https://git-lfs"))
-    throw Error(printable(path) + " is a pointer of Git LFS, not the file itself: run `git lfs pull` in its folder",
-                Exit::corrupt_checkpoint);
-  if (head.starts_with("<!DOCTYPE") || head.starts_with("<!doctype") || head.starts_with("<html"))
-    throw Error(printable(path) + " is a page of HTML, not a model: download the file itself, as with `hf download`",
-                Exit::corrupt_checkpoint);
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   try {
-    parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
+    parse(text, file);
     file.finish();
   } catch (const WeightsNotRead& failure) {
     throw Error("cannot read " + printable(path) + ": " + failure.what() + "; convert it to what is read",
                 Exit::corrupt_checkpoint);
   } catch (const WeightFailure& failure) {
+    if (const std::string what = failed_download(text); !what.empty())
+      throw Error(printable(path) + " " + what, Exit::corrupt_checkpoint);
+    if (is_sentence(text))
+      throw Error(printable(path) + " holds only the text " + in_quotes(text) + ": download the file itself again",
+                  Exit::corrupt_checkpoint);
     throw Error(printable(path) + " is not a usable " + format + " file: " + failure.what() +
                     "; get it again from where it is from",
                 Exit::corrupt_checkpoint);

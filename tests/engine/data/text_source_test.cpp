@@ -2,6 +2,7 @@
 #include "engine/data/text_source.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <chrono>
@@ -439,6 +440,8 @@ TEST_CASE("TextSource: data that cannot be used") {
   CHECK(contains(error(), "exit 3 " + folder.path + "/tokens.h5 has a vocabulary of 300 tokens, tokenizer.json 258"));
   std::filesystem::remove(folder / "tokenizer.json");
   CHECK(contains(error(), "exit 3"));
+  REQUIRE(::mkfifo((folder / "tokenizer.json").c_str(), 0600) == 0);
+  CHECK(contains(error(), "exit 3 " + folder.path + "/tokenizer.json is not a regular file"));
   config.data = "";
   CHECK(contains(error(), "exit 2 the task text needs --data"));
   config.task = "sudoku";

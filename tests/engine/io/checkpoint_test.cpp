@@ -10,10 +10,12 @@
 
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <limits>
 
 #include "engine/io/build_info.h"
 #include "engine/io/file.h"
+#include "engine/io/utf8.h"
 #include "tests/engine/io/checkpoint_support.h"
 #include "tests/support/orphan_name.h"
 
@@ -191,6 +193,29 @@ TEST_CASE("checkpoint: another policy is refused and the program that fits is na
   CHECK(exit_of([&] { require_policy(checkpoint, "sigmoid", own, "train_sigmoid"); }, &message) ==
         Exit::corrupt_checkpoint);
   CHECK(message.find("the ablation has changed") != std::string::npos);
+}
+
+TEST_CASE("checkpoint: an attribute of any length is cut in messages") {
+  std::string text;
+  for (int i = 0; i < 100000; ++i) text += "\u20ac";
+  std::string message;
+  const auto check = [&](const std::function<void()>& action) {
+    CHECK(exit_of(action, &message) == Exit::corrupt_checkpoint);
+    CHECK(contains(message, "\u20ac"));
+    CHECK(message.size() < 3000);
+    CHECK(utf8_valid_prefix(message) == message.size());
+    CHECK_FALSE(contains(message, "\\x"));
+  };
+  for (const char* before : {"", "x", "xx"}) {
+    Checkpoint checkpoint = small_checkpoint();
+    for (const char* name : {"policies", "ablation", "step"}) {
+      checkpoint.attributes[name] = before + text;
+      if (std::string(name) != "step")
+        check([&] { require_policy(checkpoint, "baseline", "norm=RMSNorm", "train_baseline"); });
+    }
+    check([&] { (void)checkpoint.integer("step"); });
+    check([&] { (void)checkpoint.real("step"); });
+  }
 }
 
 TEST_CASE("build info: the commit is a hash or says that it is unknown") {

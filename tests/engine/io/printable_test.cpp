@@ -35,6 +35,9 @@ TEST_CASE("printable: a name in quotes is of bounded length") {
   CHECK(in_quotes(std::string(100, 'x')) == "`" + std::string(100, 'x') + "`");
   CHECK(in_quotes(std::string(20000, 'x')) == "`" + std::string(100, 'x') + "...`");
   CHECK(in_quotes(std::string(20000, '\1')).size() < 500);
+  for (std::size_t before : {97, 98, 99})
+    CHECK(in_quotes(std::string(before, 'x') + "\u20ac\u20ac") ==
+          "`" + std::string(before, 'x') + (before == 97 ? "\u20ac" : "") + "...`");
 }
 
 TEST_CASE("printable: any bytes become valid UTF-8 without control characters, and nothing is escaped twice over") {

@@ -8,6 +8,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "engine/io/utf8.h"
 #include "tests/support/in_child.h"
 #include "tests/support/subprocess.h"
 
@@ -41,6 +42,15 @@ TEST_CASE("program: an error is one line and its code") {
   CHECK(code_of(OutOfMemory("no memory for x")) == 6);
   CHECK(said == "train_x: error: no memory for x. A smaller batch, context or model needs less\n");
   CHECK(code_of(std::runtime_error("odd")) == 1);
+  std::string text;
+  for (int i = 0; i < 100000; ++i) text += "\u20ac";
+  for (const char* before : {"", "x", "xx"}) {
+    CHECK(code_of(Error(before + text + "; remove it", Exit::bad_input)) == 3);
+    CHECK(said.size() < 10000);
+    CHECK(said.starts_with(std::string("train_x: error: ") + before + "\u20ac"));
+    CHECK(said.ends_with("\u20ac; remove it\n"));
+    CHECK(utf8_valid_prefix(said) == said.size());
+  }
   auto failed = [](std::errc why) {
     return std::filesystem::filesystem_error("status", "a/b", std::make_error_code(why));
   };

@@ -238,6 +238,7 @@ TEST_CASE("claims: the recipe is the largest of those that pass") {
 }
 
 TEST_CASE("claims: the repository's file is read, and what is wrong in a file is named with its line") {
+  CHECK(contains(error_of([] { read_preregistration("/dev/zero"); }), "has more than 1048576 bytes"));
   const Preregistration ours = read_preregistration(SINK_SOURCE_DIR "/train/studies/preregistration.toml");
   CHECK(ours.seeds == std::vector<std::uint64_t>{11, 12, 13, 14, 15});
   CHECK(ours.claims.size() > 40);

@@ -135,6 +135,7 @@ TEST_CASE("study file: a study is found by its name, and a copy of it elsewhere 
   std::filesystem::copy_file(source, copy);
   CHECK(read_study_file(copy).cpu == read_study_file(source).cpu);  // of the repository's recipe
   write_bytes(folder / "lost.toml", "recipe = \"recipes/none.toml\"\n" + kStudy);
+  CHECK(contains(error_of([&] { read_study_file("/dev/zero"); }), "has more than 1048576 bytes"));
   const std::string error = error_of([&] { read_study_file(folder / "lost.toml"); });
   CHECK_MESSAGE(contains(error, "lost.toml: line 1: there is no recipe " + folder / "recipes/none.toml"), error);
   CHECK(contains(error, "; set recipe to the path of the file, absolute or relative to this study"));

@@ -1,6 +1,7 @@
 // Tests of the program sweep: a stopped study continues to the same bytes, failures are rows, other runs are not
 // changed.
 #include <doctest/doctest.h>
+#include <sys/stat.h>
 
 #include <chrono>
 #include <cmath>
@@ -349,6 +350,31 @@ TEST_CASE("sweep: a measurement that is not the run's own never enters its study
   CHECK(contains(lacking.err(), "complete, but its interventions are not measured"));
 }
 
+TEST_CASE("sweep: a pipe or a device in its folders is refused, and not waited for") {
+  Place place;
+  Subprocess first(place, words_of(place.command("--seeds 0")));
+  REQUIRE_MESSAGE(first.wait() == 0, first.err());
+  for (const char* name : {"op_sigmoid_none-0/config.toml", "op_sigmoid_none-0/evaluation.json",
+                           "op_sigmoid_none-0/metrics.jsonl", "op_sigmoid_none-0/failure.txt", "tiny-runs.csv"})
+    for (const bool device : {false, true}) {
+      CAPTURE(name);
+      const std::string special = place / ("out/" + std::string(name)), kept = place / "kept";
+      const bool had = std::filesystem::exists(special);
+      if (had) std::filesystem::rename(special, kept);
+      if (device)
+        std::filesystem::create_symlink("/dev/zero", special);
+      else
+        REQUIRE(::mkfifo(special.c_str(), 0600) == 0);
+      Subprocess again(place, words_of(place.command("--seeds 0")));
+      CHECK(again.wait_for(20) == 3);
+      CHECK_MESSAGE(contains(again.err(), special + " is not a regular file"), again.err());
+      std::filesystem::remove(special);
+      if (had) std::filesystem::rename(kept, special);
+    }
+  Subprocess last(place, words_of(place.command("--seeds 0")));
+  CHECK_MESSAGE(last.wait() == 0, last.err());
+}
+
 TEST_CASE("sweep: --dry-run trains nothing and prints the plan; studies are listed and found by name") {
   Place place;
   Subprocess dry(place, words_of(place.command("--dry-run")));
@@ -406,6 +432,11 @@ TEST_CASE("sweep: --verdicts replaces only files that it made, and refuses optio
   Subprocess misspelled(place, words_of(registered + " --results " + place / "reslts"));
   CHECK(misspelled.wait() == 2);
   CHECK_MESSAGE(contains(misspelled.err(), "reslts is not a folder"), misspelled.err());
+  std::filesystem::create_directory(place / "pipes");
+  REQUIRE(::mkfifo((place / "pipes/atlas-runs.csv").c_str(), 0600) == 0);
+  Subprocess waiting(place, words_of(registered + " --results " + place / "pipes"));
+  CHECK(waiting.wait_for(20) == 3);
+  CHECK_MESSAGE(contains(waiting.err(), "atlas-runs.csv is not a regular file"), waiting.err());
   for (const char* unread : {"--seeds 99", "--only nothing", "--set steps=3", "--earlier none.csv", "--data data",
                              "--chat data", "--size gpu", "--retry", "--threads 3", "--workers 2", "--ranks 1",
                              "--list", "--collect", "--dry-run", "--index 0"}) {

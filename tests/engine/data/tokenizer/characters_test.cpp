@@ -268,14 +268,14 @@ TEST_CASE("tokens of characters: a hostile vocabulary with scores is refused") {
     return error_of([&] { gguf_model(values, "a.gguf"); });
   };
   CHECK(refusal([](auto&) {}) == "no error");
-  CHECK(contains(refusal([](auto& v) { v.model = "bert"; }), "'bert'; expected gpt2 or llama"));
+  CHECK(contains(refusal([](auto& v) { v.model = "bert"; }), "`bert`; expected gpt2 or llama"));
   CHECK(contains(refusal([](auto& v) { v.scores.pop_back(); }), "a score and a type for each of its 460 tokens"));
   CHECK(contains(refusal([](auto& v) { v.token_types.clear(); }), "a score and a type for each"));
   CHECK(contains(refusal([](auto& v) { v.scores[300] = std::nanf(""); }), "token 300 has no number"));
   CHECK(contains(refusal([](auto& v) { v.token_types[300] = 7; }), "token 300 is of the unknown type 7"));
   CHECK(contains(refusal([](auto& v) { v.token_types[300] = 6; }), "token 300 is of the type byte"));
   CHECK(contains(refusal([](auto& v) { *std::ranges::find(v.tokens, "<0x3C>") = "<0x3c>"; }),
-                 "but not <0x00> to <0xFF>: <0x3c>"));
+                 "but not <0x00> to <0xFF>: `<0x3c>`"));
   CHECK(
       contains(refusal([](auto& v) { v.tokens[300] = "<0x41>"; }), "token 300 is <0x41>, which is the name of a byte"));
   CHECK(contains(refusal([](auto& v) { v.tokens[300] = "\xff"; }), "token 300 is not UTF-8"));
@@ -283,7 +283,7 @@ TEST_CASE("tokens of characters: a hostile vocabulary with scores is refused") {
   CHECK(contains(refusal([](auto& v) { v.tokens[300] = v.tokens[301]; }), "token 301 is there twice"));
   CHECK(contains(refusal([](auto& v) { v.tokens[300] = std::string(1025, 'a'); }), "has 1025 bytes, at most 1024"));
   CHECK(contains(refusal([](auto& v) { v.tokens[300] = "a\u6f22"; }),
-                 "token 300 has the character '\u6f22', which is no token"));
+                 "token 300 has the character `\u6f22`, which is no token"));
   CHECK(contains(refusal([](auto& v) { v.bos_token_id = 460; }), "tokenizer.ggml.bos_token_id is 460"));
   CHECK(contains(refusal([](auto& v) { v.remove_extra_whitespaces = true; }), "remove_extra_whitespaces"));
 
@@ -365,7 +365,7 @@ TEST_CASE("tokens of bytes: the values of a GGUF file are the tokenizer.json the
     change(changed);
     return error_of([&] { gguf_model(changed, "a.gguf"); });
   };
-  CHECK(contains(refusal([](auto& v) { v.pre = "deepseek-llm"; }), "tokenizer.ggml.pre is 'deepseek-llm'"));
+  CHECK(contains(refusal([](auto& v) { v.pre = "deepseek-llm"; }), "tokenizer.ggml.pre is `deepseek-llm`"));
   CHECK(contains(refusal([](auto& v) { v.pre = "falcon"; }), "expected a name of llama.cpp that cuts like default"));
   CHECK(contains(refusal([](auto& v) { v.merges.push_back("ab"); }), "expected two parts"));
   const std::string three = refusal([](auto& v) {
@@ -373,8 +373,8 @@ TEST_CASE("tokens of bytes: the values of a GGUF file are the tokenizer.json the
     v.token_types.insert(v.token_types.end(), {4, 4});  // given by the user, which have spaces
     v.merges.push_back("a b c");
   });
-  CHECK_MESSAGE(contains(three, "'a b c'; expected two parts"), three);
-  CHECK(contains(refusal([](auto& v) { v.merges.push_back("zz zzz"); }), "'zz', which is not in the vocabulary"));
+  CHECK_MESSAGE(contains(three, "`a b c`; expected two parts"), three);
+  CHECK(contains(refusal([](auto& v) { v.merges.push_back("zz zzz"); }), "`zz`, which is not in the vocabulary"));
   CHECK(contains(refusal([](auto& v) { v.tokens[5] = "\u4e2d"; }), "not written in the byte alphabet"));
   CHECK(contains(refusal([](auto& v) { v.tokens[5] = v.tokens[6]; }), "there twice"));
   CHECK(contains(refusal([](auto& v) { v.tokens[5] = "\xc3"; }), "token 5 is not UTF-8"));

@@ -118,11 +118,11 @@ TEST_CASE("tokenizer forms: added tokens whose ids the tokenizers package ignore
   Json inside = with_ids(601, 602);
   inside["model"]["vocab"]["<a>"] = 601;  // 601 tokens, and 602 is after the largest added one
   CHECK(load(inside) == "no error");
-  CHECK(contains(load(with_ids(601, 600)), "'<a>' has the id 601, and the tokenizers package gives it 600"));
-  CHECK(contains(load(with_ids(600, 605)), "'<b>' has the id 605, and the tokenizers package gives it 601"));
+  CHECK(contains(load(with_ids(601, 600)), "`<a>` has the id 601, and the tokenizers package gives it 600"));
+  CHECK(contains(load(with_ids(600, 605)), "`<b>` has the id 605, and the tokenizers package gives it 601"));
   Json twice = with_ids(600, 601);
   twice["added_tokens"][1]["content"] = "<a>";
-  CHECK(contains(load(twice), "'<a>' has the id 601, and the tokenizers package gives it 600"));
+  CHECK(contains(load(twice), "`<a>` has the id 601, and the tokenizers package gives it 600"));
 }
 
 TEST_CASE("tokenizer forms: vocabulary and merges in files of their own, as GPT-2's and OPT's") {
@@ -282,7 +282,7 @@ TEST_CASE("tokenizer forms: what is not supported is refused by its name") {
   CHECK(contains(with("/model/dropout", 0.1), "dropout"));
   CHECK(contains(with("/model/end_of_word_suffix", "</w>"), "end_of_word_suffix"));
   CHECK(contains(with("/model/continuing_subword_prefix", "##"), "continuing_subword_prefix"));
-  CHECK(contains(with("/model/unk_token", "<none>"), "the unk_token '<none>' is not in the vocabulary"));
+  CHECK(contains(with("/model/unk_token", "<none>"), "the unk_token `<none>` is not in the vocabulary"));
   CHECK(contains(with("/truncation", {{"max_length", 5}}), "truncation"));
   CHECK(contains(with("/padding", {{"strategy", "BatchLongest"}}), "padding"));
   Json around = file_of("opt").at("post_processor");

@@ -203,22 +203,6 @@ TEST_CASE("gguf: entries that do not fit the file are refused") {
   }
 }
 
-namespace {
-
-// Part `n`, from 0, of two; the first has the metadata of the model.
-std::string part_of_two(std::uint16_t n, const std::string& tensor, std::uint32_t tensors = 2) {
-  GgufBytes file;
-  if (n == 0) file.entry("general.architecture", raw_u32(8) + gguf_text("llama"));
-  file.entry("split.no", raw_u32(2) + raw_bytes(n));
-  file.entry("split.count", raw_u32(2) + raw_bytes(std::uint16_t{2}));
-  file.entry("split.tensors.count", raw_u32(5) + raw_u32(tensors));
-  file.tensor(tensor, {1}, 0, 0);
-  file.numbers = raw_floats({static_cast<float>(n)}) + std::string(28, '\0');
-  return file.bytes();
-}
-
-}  // namespace
-
 TEST_CASE("gguf: a model in two files opens by each of them, and only whole") {
   TemporaryFolder folder;
   const std::string first = folder / "m-00001-of-00002.gguf", second = folder / "m-00002-of-00002.gguf";

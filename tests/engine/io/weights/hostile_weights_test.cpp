@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <vector>
@@ -82,6 +83,14 @@ Tried try_all(Read read, const std::string& sound) {
   return tried;
 }
 
+// Two files of one model, of which the bytes of `path` are one.
+std::string first_part, hostile_part;
+WeightFile read_two_parts(const std::string& path) {
+  std::filesystem::remove(hostile_part);
+  std::filesystem::create_symlink(path, hostile_part);
+  return open_weights(first_part);
+}
+
 }  // namespace
 
 TEST_CASE("hostile: safetensors") {
@@ -93,6 +102,22 @@ TEST_CASE("hostile: GGUF") {
   Tried tried = try_all(read_gguf, small_gguf().bytes());
   CHECK(tried.refused > 2000);
   CHECK(tried.opened > 100);
+}
+TEST_CASE("hostile: GGUF in two files") {
+  const TemporaryFolder folder;
+  const std::string first = folder / "m-00001-of-00002.gguf", second = folder / "m-00002-of-00002.gguf";
+  const auto try_part = [&](const std::string& path, const std::string& bytes) {
+    first_part = first;
+    hostile_part = path;
+    const Tried tried = try_all(read_two_parts, bytes);
+    CHECK(tried.refused > 1000);
+    CHECK(tried.opened > 100);
+    std::filesystem::remove(path);
+    write_bytes(path, bytes);
+  };
+  write_bytes(second, part_of_two(1, "b"));
+  try_part(first, part_of_two(0, "a"));
+  try_part(second, part_of_two(1, "b"));
 }
 TEST_CASE("hostile: llama2.c") {
   Tried tried = try_all(read_llama2c, small_llama2c());
