@@ -136,7 +136,7 @@ TEST_CASE("sinklab: a checkpoint, the folder of a run, a folder with one GGUF fi
   ::unsetenv("HUGGINGFACE_HUB_CACHE");
   ::setenv("HF_HUB_CACHE", (folder / "hub").c_str(), 1);
   for (const auto& [name, clue] : {std::pair{"gpt2", "ORG/gpt2"},
-                                   {"https://huggingface.co/gpt2", "nothing is downloaded"},
+                                   {"https://models.example/gpt2", "nothing is downloaded"},
                                    {"llama3.2:1b", "Ollama"}})
     check_refused(folder, std::string("sinklab ") + name + " --tokens " + tokens_in(folder), 3, clue);
   if (test::is_built("gemma3")) {  // whose gains are rounded where 1 is added to them in F32

@@ -166,7 +166,7 @@ TEST_CASE("7 sink: alpha_k and Sink_k of attention patterns" * doctest::skip()) 
       for (std::size_t i = k; i < 4; ++i) sums.back() += pattern[i][k];
     }
   AlphaTable table(1, 1, 3, 4, 4);
-  table.store(0, 0, Tensor::from<double>({1, 3, 4}, sums), 0, false, Tensor());
+  table.store(0, 0, Tensor::from<double>({1, 3, 4}, sums), {{4, 3, 2, 1}}, 0, false, Tensor());
   SinkScores scores = table.scores();
   for (int k = 1; k <= 4; ++k) {
     CHECK(sink_of(heads, k, false) == near(scores.sink_k[kPaperEpsilonIndex][std::size_t(k - 1)]));

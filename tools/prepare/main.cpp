@@ -277,7 +277,7 @@ bool parse(int argc, char** argv, Options& options) {
       ->check(real_number(0.0001, 0.5))
       ->capture_default_str()
       ->type_name("F");
-  app.add_flag("--force", options.force, "replace data, or files of another program, in --out");
+  app.add_flag("--force", options.force, "replace what --out holds already");
   app.footer(
       "Text is plain (documents separated by lines <|endoftext|>) or JSONL (one object "
       "per line), also as gzip or zstd. Empty, too short and repeated documents are "

@@ -168,14 +168,16 @@ using Pattern = std::vector<std::vector<double>>;
 
 SinkScores scores_of(const Pattern& pattern, bool proxy) {
   std::int64_t T = static_cast<std::int64_t>(pattern.size());
-  std::vector<double> column_sums(pattern.size(), 0);
+  std::vector<double> column_sums(pattern.size(), 0), rows_that_see;
+  for (std::int64_t k = 1; k <= T; ++k) rows_that_see.push_back(static_cast<double>(T - k + 1));
   for (const std::vector<double>& row : pattern) {
     double row_sum = 0;
     for (double a : row) row_sum += a;
     for (std::size_t k = 0; k < row.size(); ++k) column_sums[k] += proxy ? row[k] / row_sum : row[k];
   }
   AlphaTable table(/*N=*/1, /*L=*/1, /*H=*/1, T, /*K=*/T);
-  table.store(0, 0, Tensor::from<double>({1, 1, T}, column_sums), /*extra_tokens=*/0, /*extra_key=*/false, Tensor());
+  table.store(0, 0, Tensor::from<double>({1, 1, T}, column_sums), {rows_that_see}, /*extra_tokens=*/0,
+              /*extra_key=*/false, Tensor());
   return table.scores();
 }
 

@@ -19,8 +19,8 @@ class SinkScores:
     """The sink scores of one or more sequences of equal length T (Gu et al. 2025, section 3.2).
 
     alpha_k of a head is the mean attention weight of the k-th token in the rows that see it: T - k + 1, but at most the
-    window in a layer with one. Scores without ``_raw`` use
-    proxy weights, |a_ij| / sum_j |a_ij|; raw scores use the weights as they are. They are equal for softmax.
+    window in a layer with one. Scores without ``_raw`` use proxy weights, |a_ij| / sum_j |a_ij|; raw scores use the
+    weights as they are. They are equal for softmax.
     """
 
     #: alpha_1 by layer and head, mean over sequences: (layer, head).
