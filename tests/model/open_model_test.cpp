@@ -498,6 +498,11 @@ TEST_CASE("open models: sizes that no model has, and 0 where it is no default, a
   refused("gpt_neox", "\"partial_rotary_factor\": 0.25", "\"partial_rotary_factor\": 0", {"`partial_rotary_factor`"});
   refused("gpt_neox", "\"partial_rotary_factor\": 0.25", "\"partial_rotary_factor\": 0.001",
           {"`rotary_pct`", "at least 1 / 16", "got 0.001"});
+  refused("gpt_neox", "\"partial_rotary_factor\": 0.25", "\"partial_rotary_factor\": 0.2",
+          {"an even width of a head, or of its part that rotates, got 3 by `num_attention_heads`, `hidden_size` and "
+           "`rotary_pct`"});
+  refused("llama", "\"head_dim\": 8", "\"head_dim\": 7",
+          {"an even width of a head, or of its part that rotates, got 7 by `num_attention_heads` and `head_dim`"});
   refused("gemma3", "\"rope_theta\": 10.0", "\"rope_theta\": 0.0", {"sliding_attention", "`rope_theta`"});
   refused("gemma3", "\"query_pre_attn_scalar\": 24", "\"query_pre_attn_scalar\": 0", {"`query_pre_attn_scalar`"});
   refused("gemma3", "\"query_pre_attn_scalar\": 24", "\"query_pre_attn_scalar\": 1e300", {"`query_pre_attn_scalar`"});
