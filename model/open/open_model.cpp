@@ -62,8 +62,8 @@ std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType c
                 Exit::usage);
   if (needs_logits && !config.missing_unembedding.empty())
     throw Error(is_backbone(*this) +
-                    ", so it has no logits: expected `attention`, `view` or `sink`, which need none, or the folder of "
-                    "the whole model",
+                    ", so it has no logits: expected the commands `attention`, `view` or `sink`, which need none, or "
+                    "the folder of the whole model",
                 Exit::corrupt_checkpoint);
   std::unique_ptr<LanguageModel> model;
   try {

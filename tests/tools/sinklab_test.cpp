@@ -195,7 +195,7 @@ TEST_CASE("sinklab: a backbone without unembedding has attention and sinks, and 
     const std::size_t blank = command.find(' ');
     check_refused(folder, "sinklab " + command.substr(0, blank) + " " + backbone + command.substr(blank), 4,
                   "is a backbone without an unembedding (`tie_word_embeddings` is false, and there is no "
-                  "`lm_head.weight`), so it has no logits: expected `attention`, `view` or `sink`");
+                  "`lm_head.weight`), so it has no logits: expected the commands `attention`, `view` or `sink`");
   }
   CHECK_FALSE(fs::exists(folder / "out"));
 }
