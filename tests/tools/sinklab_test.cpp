@@ -185,6 +185,7 @@ TEST_CASE("sinklab: a backbone without unembedding has attention and sinks, and 
   }
   CHECK(with == without);
   CHECK(run(folder, "sinklab sink " + backbone + tokens).err.find("no loss: no next token") != std::string::npos);
+  CHECK(run(folder, "sinklab sink " + backbone + tokens + " --all-inputs").err.find(" none |") != std::string::npos);
   CHECK(run(folder, "sinklab view " + backbone + tokens + " --out " + (folder / "view.html")).code == 0);
   CHECK(read_bytes(folder / "view.html").find("\"lens\":{\"cells\":[]") != std::string::npos);
   write_bytes(folder / "items", "{\"context\": \"a\", \"continuation\": \"b\"}\n");
