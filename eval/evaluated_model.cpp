@@ -65,9 +65,12 @@ EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation
   if (!is_open_model(path)) return load_our_checkpoint(path, ablation, compute, device, options.context);
   OpenModel open = open_model(path);
   if (options.context > 0) open.config.sizes = with_context(open.config.sizes, options.context, ablation);
-  EvaluatedModel evaluated{{}, open.load(ablation, compute, device, options.in_place)};
+  EvaluatedModel evaluated{{}, open.load(ablation, compute, device, options.in_place, options.needs_logits)};
+  const std::string note = model_note(open);
+  if (!note.empty() && options.context == 0) std::fprintf(stderr, "note: %s\n", note.c_str());
   evaluated.checkpoint.path = path;
   auto& attributes = evaluated.checkpoint.attributes;
+  if (!open.config.missing_unembedding.empty()) attributes["without_logits"] = "true";
   std::string ends;
   for (const std::int32_t id : end_tokens(open)) ends += (ends.empty() ? "" : " ") + std::to_string(id);
   if (!ends.empty()) attributes["end_tokens"] = ends;

@@ -20,7 +20,8 @@ struct EvaluatedModel {
   // tokenizer puts before every text, and begin_rule, the source of that rule; prefix_token, which
   // lm-evaluation-harness puts before an empty context; end_tokens, at which generation ends; text_note, what a reader
   // of texts should know. If no text is read for the model, text_refusal, which says why, takes the place of
-  // tokenizer_json: also where its tokenizer cannot be read, which only texts need.
+  // tokenizer_json: also where its tokenizer cannot be read, which only texts need. `without_logits` is there for a
+  // backbone without unembedding, whose logits and losses are meaningless.
   Checkpoint checkpoint;
   std::unique_ptr<LanguageModel> model;
 };
@@ -28,11 +29,12 @@ struct EvaluatedModel {
 struct LoadOptions {
   bool in_place = true;      // see OpenModel::load
   std::int64_t context = 0;  // the longest text to be read; 0: the context of the model
+  bool needs_logits = true;  // false: a backbone is loaded, too; the caller reads `without_logits`
 };
 
 // `given`: what model_path (model_path.h) finds: checkpoint.h5, a Hugging Face folder, a GGUF file or a llama2.c .bin.
 // Throws Error like model_path, load_checkpoint, load_model and open_model, and Exit::usage for a context beyond that
-// of a model with learned positions.
+// of a model with learned positions. Prints model_note (model/open/open_model.h) on stderr.
 EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation, DType compute,
                               Device device = Device::cpu, const LoadOptions& options = {});
 // Applies `compute` to this process first.

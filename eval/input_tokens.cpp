@@ -47,6 +47,13 @@ Batch repeated_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, s
   });
 }
 
+Batch without_targets(const Batch& sequences) {
+  const Tensor& tokens_BT = sequences.tokens_BT();
+  auto none = [](std::int64_t, std::int64_t) { return -1; };
+  return {tokens_BT, Tensor::table<std::int32_t>(tokens_BT.dim(0), tokens_BT.dim(1), none), sequences.vocabulary(),
+          sequences.documents()};
+}
+
 Batch given_tokens(const Tensor& tokens_NT, std::int64_t vocabulary, std::int64_t prefix, std::int64_t min_tokens) {
   const std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
   SINK_CHECK(

@@ -30,6 +30,9 @@ std::vector<NamedInput> inputs_by_domain(const Batch& natural, const std::vector
 // Every sequence with its first token replaced by `first`.
 Batch with_first_token(const Batch& sequences, std::int32_t first);
 
+// The same tokens without a target: nothing is predicted.
+Batch without_targets(const Batch& sequences);
+
 // tokens_NT with the next tokens as targets. The last position has no target, nor do the first prefix - 1, whose next
 // token is visible. Throws Error (Exit::bad_input) for fewer than `min_tokens` tokens, and for several tokens without a
 // target. One token has none.

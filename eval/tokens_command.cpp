@@ -17,7 +17,8 @@ struct TokensOptions {
 
 int run_tokens(const TokensOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("tokens needs --text or --text-file; see --help", Exit::usage);
-  auto [checkpoint, model] = load_evaluated(options.checkpoint, ablation, DType::F32);
+  auto [checkpoint, model] =
+      load_evaluated(options.checkpoint, ablation, DType::F32, Device::cpu, {.needs_logits = false});
   Sizes sizes = model->sizes();
   const std::int64_t context = sizes.context;
   if (options.given.context > 0)

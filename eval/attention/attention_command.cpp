@@ -49,11 +49,13 @@ struct ReadText {
   std::unique_ptr<LanguageModel> model;
   Tensor tokens_1T;
   SummaryLabels labels;
+
+  bool has_logits() const { return !checkpoint.attributes.contains("without_logits"); }
 };
 
 // The text that the user gives, or else the first validation sequence of the run.
 ReadText read_text(const AttentionOptions& options, const Ablation& ablation) {
-  auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute);
+  auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute, {.needs_logits = false});
   TrainedOn run = trained_on(checkpoint, model->sizes());
   run.context = std::min(kLongestSummary, model->sizes().context);
   SummaryLabels labels{.model = options.model, .ablation = ablation.name, .policies = ablation.policies};
@@ -83,7 +85,7 @@ ReadText read_text(const AttentionOptions& options, const Ablation& ablation) {
 int run_attention(const AttentionOptions& options, const Ablation& ablation) {
   if (!options.out.empty()) require_output(options.out, kAttentionFile, options.force);
   const ReadText text = read_text(options, ablation);
-  const AttentionSummary summary = summarise_attention(*text.model, text.tokens_1T);
+  const AttentionSummary summary = summarise_attention(*text.model, text.tokens_1T, nullptr, text.has_logits());
   put_text(options.json ? stderr : stdout, attention_table(summary, text.labels));
   if (options.json) put_text(stdout, attention_json(summary, text.labels));
   if (!options.out.empty()) write_file_atomically(options.out, attention_json(summary, text.labels));
@@ -100,8 +102,10 @@ int run_view(const AttentionOptions& options, const Ablation& ablation) {
   const std::string out = options.out.empty() ? default_page(options.model) : options.out;
   require_output(out, view_page_kind(), options.force);
   const ReadText text = read_text(options, ablation);
-  ViewContent content(*text.model, text.tokens_1T.dim(1), options.view);
-  const AttentionSummary summary = summarise_attention(*text.model, text.tokens_1T, &content);
+  ViewOptions view = options.view;
+  if (!text.has_logits()) view.lens_tokens = 0;
+  ViewContent content(*text.model, text.tokens_1T.dim(1), view);
+  const AttentionSummary summary = summarise_attention(*text.model, text.tokens_1T, &content, text.has_logits());
   const std::string page = view_page(summary, text.labels, content);
   write_file_atomically(out, page);
   std::printf("%s, %.2f MB\n", printable(out).c_str(), static_cast<double>(page.size()) / 1e6);

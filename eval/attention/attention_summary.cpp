@@ -186,7 +186,8 @@ std::pair<double, std::int64_t> AttentionSummary::massive_ratio() const {
   return largest;
 }
 
-AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor) {
+AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor,
+                                     bool has_logits) {
   const Sizes& sizes = model.sizes();
   AttentionSummary summary;
   for (std::int32_t id : view<std::int32_t, 2>(tokens_1T)) summary.tokens_T.push_back(id);
@@ -196,7 +197,10 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
   SummaryVisitor none;
   SummaryHooks hooks(summary, sizes, model.extra_tokens(), visitor ? *visitor : none);
   const auto T = static_cast<std::int64_t>(summary.tokens_T.size());
-  if (T > std::max<std::int64_t>(1, sizes.prefix)) {
+  if (!has_logits) {
+    model.next_logits(tokens_1T, {.hooks = &hooks});
+    require_finite_stream(summary.hidden_norm_LT);
+  } else if (T > std::max<std::int64_t>(1, sizes.prefix)) {
     summary.loss =
         model.loss(given_tokens(tokens_1T, sizes.vocabulary, sizes.prefix), 1, {.hooks = &hooks}).value().item();
     require_finite_loss(summary.loss);

@@ -33,7 +33,7 @@ struct AttentionSummary {
   std::vector<std::int32_t> tokens_T;
   std::int64_t layers = 0, heads = 0;
   Evaluation::Extra extra = Evaluation::Extra::none;
-  double loss = std::numeric_limits<double>::quiet_NaN();  // nats per token; NaN for a text of one token
+  double loss = std::numeric_limits<double>::quiet_NaN();  // nats per token; NaN for one token, or without logits
   double even_alpha_1 = 0, even_alpha_star = 0;            // if every row were even (even_attention.h)
   std::vector<HeadSummary> head_LH;                        // all heads, by layer
   std::vector<std::vector<double>> rows_LT;                // [layer]: how many rows see token t
@@ -62,9 +62,11 @@ struct SummaryVisitor {
 };
 
 // Runs the model over tokens_1T, I32 of at most kLongestSummary tokens. As many attention patterns as there are threads
-// are in memory at a time. Throws Error (Exit::diverged) where values of the model overflow.
+// are in memory at a time. Throws Error (Exit::diverged) where values of the model overflow. Without logits there is no
+// loss.
 inline constexpr std::int64_t kLongestSummary = 1024;
-AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor = nullptr);
+AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor = nullptr,
+                                     bool has_logits = true);
 
 // A token other than the first that is a sink in some heads: alpha_k above the paper's threshold of 0.3. In each layer
 // only tokens count that at least 8 queries see, and a quarter of those that see the first token: the last ones have a

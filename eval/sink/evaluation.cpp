@@ -112,13 +112,22 @@ class ColumnSumHooks final : public ForwardHooks {
 
 }  // namespace
 
-void require_finite_loss(double loss) {
-  if (!std::isfinite(loss))
-    throw Error(
-        "the loss is not finite, because values inside the model are too large: expected a model whose training did "
-        "not "
-        "diverge",
-        Exit::diverged);
+namespace {
+
+void require_finite(double value, const std::string& what) {
+  if (!std::isfinite(value))
+    throw Error(what + " is not finite, because values inside the model are too large: expected a model whose " +
+                    "training did not diverge",
+                Exit::diverged);
+}
+
+}  // namespace
+
+void require_finite_loss(double loss) { require_finite(loss, "the loss"); }
+
+void require_finite_stream(const ValueTable& hidden_norm) {
+  for (const std::vector<double>& layer : hidden_norm)
+    for (double length : layer) require_finite(length, "the residual stream");
 }
 
 std::optional<FixedToken> moved_fixed_token(const DataConfig& data) {

@@ -85,6 +85,8 @@ struct Evaluation {
 // values computed from them have overflowed, and no measure of them means anything. For programs that measure a given
 // model; training reports such a loss and continues.
 void require_finite_loss(double loss);
+// The same for the lengths of the residual stream, where there is no loss: [layer 0 ... L][position].
+void require_finite_stream(const ValueTable& hidden_norm);
 
 // Runs the model over the sequences, `batch` at a time, and accumulates sums; no attention pattern is stored.
 // `with_patterns`: add_patterns runs afterwards, in a separate pass. With `ranks`, each of N ranks measures every N-th

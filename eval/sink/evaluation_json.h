@@ -34,7 +34,8 @@ struct EvaluationContext {
 //
 // Sinks are percentages, losses and entropies nats. Where there are both, keys without `_raw` are of proxy weights.
 // Positions are inside the model: a sink token comes first. Besides the fields of EvaluationContext:
-//   val_loss sequences context input   the measured sequences (context: tokens of one, without a sink token)
+//   val_loss sequences context input   the measured sequences (context: tokens of one, without a sink token); val_loss
+//                                      is "nan" without targets: for one token, and a backbone without unembedding
 //   input_seed                         of random and repeated input
 //   data measured_data_sha256          of text: its folder, and the checksum of that folder's tokens, which is
 //                                      data_sha256 where the text is that of training

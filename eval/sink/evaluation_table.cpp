@@ -68,7 +68,7 @@ std::string window_line(const std::vector<std::int64_t>& first_key_rows, std::in
 std::string evaluation_table(const Evaluation& e, const std::string& input) {
   std::string table =
       str_format("%s of %s (%s), ", counted(e.sequences, "sequence"), counted(e.context, "token"), input) +
-      (e.targets > 0 ? str_format("loss %.4f nats\n", e.loss) : "no loss: one token predicts nothing\n") +
+      (e.targets > 0 ? str_format("loss %.4f nats\n", e.loss) : "no loss: no next token is predicted\n") +
       "       proxy: alpha    %>0.2    %>0.3    %>0.4  | raw: alpha    %>0.2    %>0.3    %>0.4\n";
   if (e.proxy.star)
     table += (e.extra == Evaluation::Extra::key ? "  extra key" : " sink token") + scores_of_star(e.proxy) + "  | " +
@@ -100,11 +100,12 @@ std::string inputs_table(const std::vector<std::pair<std::string, Evaluation>>& 
     const SinkScores& s = e.proxy;
     table += padded(name) +
              str_format(
-                 " %5lld %4lld %7.3f |         %6.2f %6.2f %6.2f %7.2f | %6.2f %7.4f | %7.4f %9.3f "
+                 " %5lld %4lld %7s |         %6.2f %6.2f %6.2f %7.2f | %6.2f %7.4f | %7.4f %9.3f "
                  "%9.2f ",
-                 e.sequences, e.context, e.loss, s.sink_k[0][0], s.sink_k[1][0], s.sink_k[2][0],
-                 e.raw.sink_k[kPaperEpsilonIndex][0], s.alpha_k.size() > 1 ? s.sink_k[kPaperEpsilonIndex][1] : 0.0,
-                 s.alpha_1(), e.value_share, e.first_value_norm_ratio, *largest) +
+                 e.sequences, e.context, (e.targets > 0 ? str_format("%.3f", e.loss) : "none").c_str(), s.sink_k[0][0],
+                 s.sink_k[1][0], s.sink_k[2][0], e.raw.sink_k[kPaperEpsilonIndex][0],
+                 s.alpha_k.size() > 1 ? s.sink_k[kPaperEpsilonIndex][1] : 0.0, s.alpha_1(), e.value_share,
+                 e.first_value_norm_ratio, *largest) +
              place_of(largest - e.massive_ratio.begin()) + "\n";
   }
   return table + "Sinks and alpha_1 are of proxy weights, but for raw>0.3.\n";

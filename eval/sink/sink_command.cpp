@@ -132,7 +132,9 @@ struct SinkRun {
     return text ? moved_fixed_token(run) : std::nullopt;
   }
 
-  Evaluation measure(const Batch& input, bool with_patterns, const DataSource* data) const {
+  Evaluation measure(const Batch& given, bool with_patterns, const DataSource* data) const {
+    const bool without_logits = checkpoint.attributes.contains("without_logits");
+    const Batch input = without_logits ? without_targets(given) : given;
     const std::vector<std::int64_t> lengths = lengths_of(input);
     const std::vector<double> epsilons =
         options.epsilons.empty() ? std::vector<double>{kSinkEpsilons.begin(), kSinkEpsilons.end()} : options.epsilons;
@@ -141,6 +143,7 @@ struct SinkRun {
                             [&](std::int64_t n) {
                               Evaluation measured = evaluate(model, input, n, false, {}, fixed_token(data));
                               if (measured.targets > 0) require_finite_loss(measured.loss);
+                              if (without_logits) require_finite_stream(measured.hidden_norm);
                               add_sinks_by_length(model, input, n, epsilons, lengths, measured,
                                                   std::max(kSinkPositions, replaced_position()));
                               return measured;
@@ -233,8 +236,8 @@ void require_read_data(const SinkOptions& options, const Checkpoint& checkpoint)
 
 int run_sink(const SinkOptions& options, const Ablation& ablation) {
   if (!options.positions.empty()) position_intervention(options.positions);  // throws before the model is loaded
-  auto [checkpoint, model] =
-      load_evaluated(options.checkpoint, ablation, options.compute, {.in_place = options.positions.empty()});
+  auto [checkpoint, model] = load_evaluated(options.checkpoint, ablation, options.compute,
+                                            {.in_place = options.positions.empty(), .needs_logits = false});
   if (!options.positions.empty()) apply_to_positions(*model, position_intervention(options.positions));
   require_read_data(options, checkpoint);
   const Sizes& sizes = model->sizes();

@@ -157,7 +157,7 @@ class FamilyWeights : public WeightSource {
   }
 
   bool is_repeated(const ParameterInfo& parameter) const override {
-    return parameter.name == "unembedding.weight" && is_tied();
+    return parameter.name == "unembedding.weight" && (is_tied() || !config_.missing_unembedding.empty());
   }
 
   // Throws Error (Exit::corrupt_checkpoint) for weights in the files without a parameter.
@@ -168,7 +168,11 @@ class FamilyWeights : public WeightSource {
     for (const StoredTensor& tensor : file_->tensors())
       if (!used.contains(&tensor) && !is_no_weight(config_, tensor.name))
         throw Error(file_->path() + ": a model of the family `" + config_.family + "` has no place for the tensor " +
-                        in_quotes(tensor.name) + " " + tensor.shape.str(),
+                        in_quotes(tensor.name) + " " + tensor.shape.str() +
+                        (is_of_quantized(tensor.name)
+                             ? ", which is of quantized weights; expected the model before it was quantized, or a GGUF "
+                               "file of it"
+                             : ""),
                     Exit::corrupt_checkpoint);
   }
 
@@ -327,10 +331,7 @@ class FamilyWeights : public WeightSource {
     const StoredTensor* tensor = find(*file_, name);
     if (!tensor)
       throw Error(file_->path() + ": the tensor `" + name + "` is missing, which " + parameter.name + " of `" +
-                      config_.family + "` comes from" +
-                      (parameter.name == "unembedding.weight"
-                           ? "; expected it, or `tie_word_embeddings` true in config.json, where it is the embedding"
-                           : ""),
+                      config_.family + "` comes from",
                   Exit::corrupt_checkpoint);
     return *tensor;
   }
@@ -351,6 +352,11 @@ class FamilyWeights : public WeightSource {
 };
 
 }  // namespace
+
+std::string missing_unembedding(const WeightFile& file, const OpenConfig& config) {
+  const std::string name = head_name(config);
+  return config.tied.value_or(true) || find(file, name) ? "" : name;
+}
 
 void load_family_weights(std::shared_ptr<const WeightFile> file, const OpenConfig& config, ParameterArena& parameters,
                          bool in_place) {

@@ -356,18 +356,16 @@ OpenConfig read_hf_config(const std::string& path) {
   for (const ConfigTable& table : config_tables())
     if (table.and_common) types.push_back(table.title);
   if (std::ranges::find(types, type) == types.end()) json.refuse(not_computed(type, types));
-  if (type == "gpt_oss" && json.has("quantization_config"))
-    json.refuse(
-        "weights of type MXFP4 (`quantization_config`) are only read from GGUF files; expected one, or F32 or BF16, "
-        "which transformers writes: from_pretrained(MODEL, "
-        "quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER, "
-        "save_original_format=False)");
+  refuse_quantized(json);
+  if (type == "gemma3") refuse_quantized(json.object("text_config"));
   expect_positive_sizes(json);
   const ConfigJson plain = without_own_class(json, type);
   const ConfigJson keys = type == "gemma3" ? keys_of_text(plain) : known_keys(plain, type);
   OpenConfig config = config_of(keys, type == "gemma3" ? "gemma3_text" : type);
   config.tied = keys.flag("tie_word_embeddings");
-  if (json.has("bos_token_id")) config.begin_token = json.integer("bos_token_id");
+  config.with_vision = type == "gemma3";
+  const ConfigJson& with_begin = json.has("bos_token_id") ? json : keys;
+  if (with_begin.has("bos_token_id")) config.begin_token = with_begin.integer("bos_token_id");
   return config;
 }
 

@@ -10,6 +10,8 @@
 
 namespace sink {
 
+class ConfigJson;
+
 // The longest context of position tables (model/size_settings.cpp); longer models are used up to here.
 inline constexpr std::int64_t kLongestContext = 65536;
 
@@ -44,6 +46,10 @@ struct OpenConfig {
   double gain_less = 0;            // added to stored gains, 1 for safetensors of Gemma
   // Whether config.json ties unembedding and embedding; without it, they are tied if the file has no unembedding.
   std::optional<bool> tied = std::nullopt;
+  // Of a backbone, which is not tied, and whose files have no unembedding: the name of that tensor. Such a model has
+  // attention and no logits.
+  std::string missing_unembedding = "";
+  bool with_vision = false;       // the folder may have tensors of a vision tower, which are not read
   std::int64_t begin_token = -1;  // `bos_token_id` of config.json, -1: none
 };
 
@@ -82,6 +88,8 @@ std::string family_names();  // listed()
 // "the architecture `falcon` is not computed here: ...; gpt2, opt and gpt_oss are", for messages. `known`: those that
 // are, as the program of the file calls them.
 std::string not_computed(const std::string& architecture, const std::vector<std::string>& known);
+// Throws Error (Exit::corrupt_checkpoint), naming the kind, if config.json says that the weights are quantized.
+void refuse_quantized(const ConfigJson& json);
 // "gpt2, opt and gpt_oss", for messages.
 std::string listed(const std::vector<std::string>& names);
 

@@ -1,12 +1,16 @@
 #include "model/open/open_model.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "engine/check.h"
 #include "engine/io/file.h"
+#include "engine/io/printable.h"
 #include "engine/io/weights/weight_file.h"
+#include "model/open/tensor_names.h"
 
 namespace sink {
 namespace {
@@ -22,6 +26,12 @@ bool begins_with(const std::string& path, const std::string& word) {
   return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == word;
 }
 
+std::string is_backbone(const OpenModel& model) {
+  return printable(model.path) +
+         " is a backbone without an unembedding (`tie_word_embeddings` is false, and there is " + "no `" +
+         model.config.missing_unembedding + "`)";
+}
+
 }  // namespace
 
 bool is_open_model(const std::string& path) {
@@ -31,22 +41,30 @@ bool is_open_model(const std::string& path) {
 }
 
 OpenModel open_model(const std::string& path) {
+  std::error_code ignored;
+  std::optional<OpenConfig> of_folder;  // before its weights, which may be of a type that is not read
+  if (fs::is_directory(path, ignored)) of_folder = read_hf_config((fs::path(path) / "config.json").string());
   auto file = std::make_shared<WeightFile>(open_weights(path));
-  const std::string format = file->format();
-  OpenConfig config = format == "GGUF"       ? read_gguf_config(*file)
-                      : format == "llama2.c" ? read_llama2c_config(*file)
-                                             : read_hf_config((fs::path(path) / "config.json").string());
+  OpenConfig config = of_folder                  ? *of_folder
+                      : file->format() == "GGUF" ? read_gguf_config(*file)
+                                                 : read_llama2c_config(*file);
   check_open_sizes(path, config);
+  config.missing_unembedding = missing_unembedding(*file, config);
   return {path, std::move(config), std::move(file)};
 }
 
-std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType compute, Device device,
-                                               bool in_place) const {
+std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType compute, Device device, bool in_place,
+                                               bool needs_logits) const {
   const std::string policies = policies_of_family(config.family);
   if (ablation.policies != policies)
     throw Error(path + " is a model of the family `" + config.family + "` (" + policies + "), and this is `" +
                     ablation.name + "` (" + ablation.policies + "); use eval_" + config.family,
                 Exit::usage);
+  if (needs_logits && !config.missing_unembedding.empty())
+    throw Error(is_backbone(*this) +
+                    ", so it has no logits: expected the commands `attention`, `view` or `sink`, which need none, or "
+                    "the folder of the whole model",
+                Exit::corrupt_checkpoint);
   std::unique_ptr<LanguageModel> model;
   try {
     model = ablation.make_model(config.sizes, InitScheme::uninitialized, 0, compute, device);
@@ -56,6 +74,15 @@ std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType c
   }
   load_family_weights(file, config, model->parameters(), in_place);
   return model;
+}
+
+std::string model_note(const OpenModel& model) {
+  if (!model.config.missing_unembedding.empty()) return is_backbone(model) + ": no loss and no logits are computed";
+  const std::int64_t vision = std::ranges::count_if(
+      model.file->tensors(), [&](const StoredTensor& tensor) { return is_of_vision(model.config, tensor.name); });
+  if (vision == 0) return "";
+  return printable(model.path) + " has " + counted(vision, "tensor") +
+         " of a vision tower, which are not read: the text model is computed";
 }
 
 }  // namespace sink

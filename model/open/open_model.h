@@ -19,9 +19,10 @@ struct OpenModel {
 
   // The model with its weights. Matrices stay in the memory-mapped file in their stored type; on the CUDA device, in
   // F64 and without `in_place` they are copied. Throws Error: Exit::usage if `ablation` has other policies than the
-  // family, Exit::corrupt_checkpoint for tensors of wrong shapes.
+  // family, Exit::corrupt_checkpoint for tensors of wrong shapes, and for a backbone without unembedding unless the
+  // caller does not need logits: those of the returned model are then meaningless.
   std::unique_ptr<LanguageModel> load(const Ablation& ablation, DType compute, Device device = Device::cpu,
-                                      bool in_place = true) const;
+                                      bool in_place = true, bool needs_logits = true) const;
 };
 
 // Whether a path is such a model and no checkpoint: a folder with config.json, a GGUF file, or a file that ends in
@@ -35,6 +36,11 @@ OpenModel open_model(const std::string& path);
 // for NaN or infinite weights or matrices of zeros, which would make results meaningless without notice.
 void load_family_weights(std::shared_ptr<const WeightFile> file, const OpenConfig& config, ParameterArena& parameters,
                          bool in_place);
+
+// The name of the unembedding if it is not the embedding and not in the files; else empty.
+std::string missing_unembedding(const WeightFile& file, const OpenConfig& config);
+// What a user should know of what is not read or not computed; empty: nothing.
+std::string model_note(const OpenModel& model);
 
 // The tokenizer of the model. From tokenizer.json in the folder, or for gpt2 and opt vocab.json with merges.txt; the
 // metadata of a GGUF file; tokenizer.bin or tok<V>.bin next to a llama2.c .bin. None if there is no such file, or if

@@ -1,5 +1,6 @@
 // The sizes in the files of other programs: their keys, their bounds, and lists of layers.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 
@@ -172,9 +173,16 @@ void check_open_sizes(const std::string& path, const OpenConfig& config) {
     if (!(scale >= 1e-6 && scale <= 1e6))
       refuse("the factor of " + std::string(what) + " must be from 1e-6 to 1e6, got " + str_format("%g", scale));
   for (const Setting<Sizes>& size : size_settings()) require(size, size.value(sizes));
-  const std::string error =
-      validate(sizes, [&](const std::string& flag) { return "`" + key_in_file(config, flag) + "`"; });
+  auto key = [&](const std::string& flag) { return "`" + key_in_file(config, flag) + "`"; };
+  const std::string error = validate(sizes, key);
   if (!error.empty()) refuse(error);
+  if (config.family == "gpt2" || config.family == "opt") return;
+  const double rotated = (some_rotates ? sizes.rotary_part : 1) * static_cast<double>(sizes.width_of_head());
+  if (std::fmod(rotated, 2) == 0) return;
+  std::vector<std::string> keys{key("heads"), key(sizes.head_width > 0 ? "head-width" : "width")};
+  if (some_rotates) keys.push_back(key("rotary-part"));
+  refuse("rotary positions need an even width of a head, or of its part that rotates, got " +
+         str_format("%g", rotated) + " by " + listed(keys));
 }
 
 }  // namespace sink

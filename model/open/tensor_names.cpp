@@ -139,7 +139,20 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
   return places;
 }
 
+bool is_of_vision(const OpenConfig& config, const std::string& tensor) {
+  const std::string name = tensor.starts_with("model.") ? tensor.substr(6) : tensor;
+  return config.with_vision && (name.starts_with("vision_tower.") || name.starts_with("multi_modal_projector."));
+}
+
+bool is_of_quantized(const std::string& tensor) {
+  for (const char* end : {".qweight", ".qzeros", ".g_idx", ".scales", ".biases", "_scale", "_scale_inv", ".absmax",
+                          ".quant_map", "_packed", "_blocks", "_scales"})
+    if (tensor.ends_with(end)) return true;
+  return false;
+}
+
 bool is_no_weight(const OpenConfig& config, const std::string& tensor) {
+  if (is_of_vision(config, tensor)) return true;
   if (tensor == "rope_freqs.weight") return config.names == TensorNames::gguf && config.family == "llama3";
   if (tensor == "rope_factors_short.weight" || tensor == "rope_factors_long.weight")
     return config.names == TensorNames::gguf_phi3;

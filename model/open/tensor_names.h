@@ -44,7 +44,12 @@ std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes);
 std::int64_t rows_of_tensor(std::size_t n, const std::vector<TensorPlace>& places, std::int64_t rows,
                             const Sizes& sizes);
 
-// Whether a tensor without a parameter is allowed: rotary tables and masks.
+// Whether a tensor belongs to the vision tower of a model that has one.
+bool is_of_vision(const OpenConfig& config, const std::string& tensor);
+// Whether a tensor without a parameter is named as those of quantized weights: of GPTQ, AWQ, MLX, FP8, bitsandbytes,
+// compressed-tensors or MXFP4.
+bool is_of_quantized(const std::string& tensor);
+// Whether a tensor without a parameter is allowed: rotary tables, masks and vision towers.
 bool is_no_weight(const OpenConfig& config, const std::string& tensor);
 
 }  // namespace sink

@@ -10,6 +10,7 @@
 #include "engine/tensor_view.h"
 #include "eval/input_tokens.h"
 #include "tests/support/built_ablations.h"
+#include "tests/support/check_refused.h"
 
 using namespace sink;
 
@@ -64,6 +65,21 @@ TEST_CASE("attention summary: a text of one token, which has no loss, is refused
   const Tensor token = Tensor::from<std::int32_t>({1, 1}, {3});
   CHECK(std::isnan(summarise_attention(*model_of("baseline", sizes, 1), token).loss));
   CHECK_THROWS_AS(summarise_attention(*model_of("baseline", sizes, 1e200), token), Error);
+}
+
+TEST_CASE("attention summary: without logits there is no loss, and values that overflow are refused") {
+  const Sizes sizes = small_sizes();
+  const Tensor text = one_text(sizes).tokens_BT();
+  auto model = model_of("baseline", sizes, 1);
+  const AttentionSummary with = summarise_attention(*model, text),
+                         without = summarise_attention(*model, text, nullptr, false);
+  CHECK(std::isfinite(with.loss));
+  CHECK(std::isnan(without.loss));
+  CHECK(with.alpha_1() == without.alpha_1());
+  CHECK(with.hidden_norm_LT == without.hidden_norm_LT);
+  auto overflows = model_of("baseline", sizes, 1e200);
+  check_refused([&] { summarise_attention(*overflows, text, nullptr, false); }, {"the residual stream is not finite"},
+                Exit::diverged);
 }
 
 TEST_CASE("attention summary: rows of equal weights give harmonic numbers") {

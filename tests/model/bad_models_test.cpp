@@ -143,6 +143,47 @@ TEST_CASE("bad models: GGUF of another architecture, version or type, or without
   check_with(norm, std::string("\x63\0\0\0", 4), type, "type 99");
 }
 
+TEST_CASE("bad models: quantized folders: exit 4 with what they are and what to give instead") {
+  const TemporaryFolder folder;
+  const std::string instead = "expected the model before it was quantized, or a GGUF file of it";
+  int number = 0;
+  // With weights of a type that is not read, as most of them have: what config.json says comes first.
+  auto refused = [&](const std::string& key, const std::string& object, const std::string& what) {
+    const std::string path = folder_of_llama(folder, "config" + std::to_string(++number));
+    replace_in(path + "/config.json", "{", "{\"" + key + "\": " + object + ", ");
+    replace_in(path + "/model.safetensors", "\"F32\"", "\"F4X\"");
+    check_refused_at_once(folder, path, 4,
+                          {"config.json: the weights are quantized: " + what + " (`" + key + "`)", instead});
+  };
+  const std::string key = "quantization_config";
+  refused(key, R"({"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [128, 128]})", "FP8");
+  refused(key, R"({"quant_method": "gptq", "bits": 4, "group_size": 128})", "GPTQ with 4 bits");
+  refused(key, R"({"quant_method": "awq", "bits": 4, "version": "gemm"})", "AWQ with 4 bits");
+  refused(key, R"({"quant_method": "awq", "w_bit": 4})", "AWQ with 4 bits");
+  refused(key, R"({"quant_method": "bitsandbytes", "load_in_4bit": true})", "bitsandbytes with 4 bits");
+  refused(key, R"({"load_in_8bit": true})", "bitsandbytes with 8 bits");
+  refused(key, R"({"quant_method": "compressed-tensors", "format": "pack-quantized"})", "compressed-tensors");
+  refused("compression_config", R"({"quant_method": "compressed-tensors"})", "compressed-tensors");
+  refused("quantization", R"({"group_size": 64, "bits": 4})", "MLX with 4 bits");
+  refused(key, R"({"quant_method": "mxfp4"})", "MXFP4");
+  refused(key, R"({"quant_method": "hqq"})", "hqq");
+  refused(key, R"({"quant_method": ")" + std::string(5000, 'q') + "\"}", std::string(60, 'q'));
+  for (const char* other : {"{}", "[1]", "\"fp8\"", R"({"quant_method": 4, "bits": 1e300})"})
+    refused(key, other, "a type that is not named");
+
+  // config.json is silent, as of older folders.
+  const std::string packed = folder_of_llama(folder, "packed");
+  replace_in(packed + "/model.safetensors", "\"F32\"", "\"U32\"");
+  check_refused_at_once(folder, packed, 4, {"U32", "quantized weights are only read from GGUF files"});
+  for (const std::string tensor :
+       {"q_proj.g_idx", "q_proj.weight_scale_inv", "q_proj.weight.absmax", "q_proj.scales"}) {
+    const std::string path = folder / std::to_string(++number);
+    copy_renamed("llama", path, [](const std::string& name) { return name; },
+                 {{"model.layers.0." + tensor, StoredType::F32, {4}}});
+    check_refused_at_once(folder, path, 4, {"no place for the tensor", tensor, "of quantized weights", instead});
+  }
+}
+
 TEST_CASE("bad models: an index of shards that names itself, what is elsewhere, what is not there") {
   const TemporaryFolder folder;
   auto with_index = [&](const std::string& name, const std::string& shard) {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstring>
+#include <filesystem>
+#include <functional>
 
+#include "engine/io/weights/safetensors_writer.h"
 #include "engine/io/weights/weight_file.h"
 #include "tests/model/model_support.h"
 
@@ -21,6 +24,31 @@ struct Golden {
     std::memcpy(logits_BTV.raw(), logits.data, logits.bytes);
   }
 };
+
+// A copy of a model's folder whose tensors have the names that `renamed` returns, without those of no name, and `more`,
+// whose values are 0.
+inline void copy_renamed(const std::string& model, const std::string& copy,
+                         const std::function<std::string(const std::string&)>& renamed,
+                         const std::vector<SafetensorsWriter::Entry>& more = {}) {
+  std::filesystem::copy(kModels + model, copy);
+  const WeightFile file = open_weights(kModels + model);
+  std::vector<const StoredTensor*> kept;
+  std::vector<SafetensorsWriter::Entry> entries;
+  for (const StoredTensor& tensor : file.tensors()) {
+    const std::string name = renamed(tensor.name);
+    if (name.empty()) continue;
+    kept.push_back(&tensor);
+    entries.push_back({name, tensor.type, tensor.shape});
+  }
+  entries.insert(entries.end(), more.begin(), more.end());
+  SafetensorsWriter writer(copy + "/model.safetensors", entries);
+  for (const StoredTensor* tensor : kept) writer.write(tensor->data, tensor->bytes);
+  for (const SafetensorsWriter::Entry& entry : more) {
+    const std::string zeros(stored_bytes(entry.name, entry.type, entry.shape), '\0');
+    writer.write(zeros.data(), zeros.size());
+  }
+  writer.commit();
+}
 
 // Folders, and the family of each.
 inline constexpr const char* kFamilies[][2] = {

@@ -498,6 +498,11 @@ TEST_CASE("open models: sizes that no model has, and 0 where it is no default, a
   refused("gpt_neox", "\"partial_rotary_factor\": 0.25", "\"partial_rotary_factor\": 0", {"`partial_rotary_factor`"});
   refused("gpt_neox", "\"partial_rotary_factor\": 0.25", "\"partial_rotary_factor\": 0.001",
           {"`rotary_pct`", "at least 1 / 16", "got 0.001"});
+  refused("gpt_neox", "\"partial_rotary_factor\": 0.25", "\"partial_rotary_factor\": 0.2",
+          {"an even width of a head, or of its part that rotates, got 3 by `num_attention_heads`, `hidden_size` and "
+           "`rotary_pct`"});
+  refused("llama", "\"head_dim\": 8", "\"head_dim\": 7",
+          {"an even width of a head, or of its part that rotates, got 7 by `num_attention_heads` and `head_dim`"});
   refused("gemma3", "\"rope_theta\": 10.0", "\"rope_theta\": 0.0", {"sliding_attention", "`rope_theta`"});
   refused("gemma3", "\"query_pre_attn_scalar\": 24", "\"query_pre_attn_scalar\": 0", {"`query_pre_attn_scalar`"});
   refused("gemma3", "\"query_pre_attn_scalar\": 24", "\"query_pre_attn_scalar\": 1e300", {"`query_pre_attn_scalar`"});
@@ -517,8 +522,8 @@ TEST_CASE("open models: the unembedding is the embedding where config.json says 
                     Exit::corrupt_checkpoint);
   };
   for (const char* name : {"llama3", "gemma3"})  // without lm_head.weight
-    refused(name, is, is_not, {"`lm_head.weight` is missing", "`tie_word_embeddings`"});
-  refused("llama3", is + ",", "", {"`lm_head.weight` is missing"});  // not tied by LLaMA's class
+    refused(name, is, is_not, {"no `lm_head.weight`", "`tie_word_embeddings`", "backbone", "no logits"});
+  refused("llama3", is + ",", "", {"no `lm_head.weight`"});  // not tied by LLaMA's class
   refused("llama", is_not, is, {"`lm_head.weight`", "`tie_word_embeddings`", "embed_tokens.weight"});
   refused("gpt_neox", is_not, is, {"`embed_out.weight`", "`tie_word_embeddings`", "embed_in.weight"});
   auto logits_of = [&](const std::string& name, const std::string& path, const std::string& family) {
@@ -546,6 +551,44 @@ TEST_CASE("open models: the unembedding is the embedding where config.json says 
   for (const StoredTensor* tensor : tensors) writer.write(tensor->data, tensor->bytes);
   writer.commit();
   CHECK(relative_difference(logits_of("llama3", twice, "llama3"), Golden("llama3").logits_BTV) < 1e-5);
+}
+
+TEST_CASE("open models: the text model of Gemma 3 with a vision tower, whose tensors are not read, with a note") {
+  if (!program_of("gemma3")) return;
+  const TemporaryFolder folder;
+  const std::string text = read_file("test", kModels + "gemma3/config.json");
+  const std::string whole = R"({"model_type": "gemma3", "architectures": ["Gemma3ForConditionalGeneration"], )"
+                            R"("vision_config": {"hidden_size": 4}, "mm_tokens_per_image": 4, "text_config": )" +
+                            text + "}";
+  using Rename = std::function<std::string(const std::string&)>;
+  const Golden golden("gemma3");
+  auto with_tower = [&](const std::string& name, const std::string& config, const Rename& renamed,
+                        const std::string& tower) {
+    copy_renamed("gemma3", folder / name, renamed,
+                 {{tower + "vision_tower.vision_model.post_layernorm.weight", StoredType::F32, {4}},
+                  {tower + "multi_modal_projector.mm_input_projection_weight", StoredType::F32, {4, 24}}});
+    write_file_atomically(folder / (name + "/config.json"), config);
+    return open_model(folder / name);
+  };
+  auto is_read = [&](const std::string& name, const Rename& renamed, const std::string& tower) {
+    CAPTURE(name);
+    const OpenModel model = with_tower(name, whole, renamed, tower);
+    CHECK(
+        model_note(model).ends_with("has 2 tensors of a vision tower, which are not read: the text model is computed"));
+    const Tensor logits_BTV = model.load(*program_of("gemma3"), DType::F64)->logits(golden.tokens_BT);
+    CHECK(relative_difference(logits_BTV, golden.logits_BTV) < 1e-5);
+  };
+  is_read(
+      "published", [](const std::string& tensor) { return "language_model." + tensor; }, "");
+  is_read(
+      "of_transformers_5",
+      [](const std::string& tensor) { return "model.language_model." + tensor.substr(std::strlen("model.")); },
+      "model.");
+  CHECK(model_note(open_model(kModels + "gemma3")) == "");
+  const OpenModel of_text = with_tower(
+      "text", text, [](const std::string& tensor) { return tensor; }, "");
+  check_refused([&] { of_text.load(*program_of("gemma3"), DType::F32); }, {"no place for", "vision_tower."},
+                Exit::corrupt_checkpoint);
 }
 
 TEST_CASE("open models: gpt-oss of today's converter, whose keys say what is computed, and layers by a list") {

@@ -5,16 +5,16 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "tests/model/open_golden.h"
 #include "tests/support/built_ablations.h"
 #include "tests/support/subprocess.h"
 
 using namespace sink;
+using test::kModels;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 namespace {
-
-const std::string kModels = std::string(SINK_SOURCE_DIR) + "/tests/golden/open/models/";
 
 struct Result {
   int code;
@@ -149,6 +149,56 @@ TEST_CASE("sinklab: a checkpoint, the folder of a run, a folder with one GGUF fi
   write_bytes(folder / "hub/models--some-one--tiny.model/refs/main", "../../../../etc");
   check_refused(folder, "sinklab some-one/tiny.model --tokens " + tokens_in(folder), 3, "hf download");
   ::unsetenv("HF_HUB_CACHE");
+}
+
+TEST_CASE("sinklab: a backbone without unembedding has attention and sinks, and no loss") {
+  TemporaryFolder folder;
+  const std::string whole = kModels + "llama", backbone = folder / "backbone",
+                    tokens = " --tokens " + tokens_in(folder);
+  test::copy_renamed("llama", backbone, [](const std::string& tensor) {  // as AutoModel writes it
+    return tensor == "lm_head.weight" ? "" : tensor.substr(std::strlen("model."));
+  });
+  auto json_of = [&](const std::string& command, const std::string& model, const std::string& flags = "") {
+    const Result result = run(folder, "sinklab " + command + " " + model + tokens + flags);
+    CHECK_MESSAGE(result.code == 0, result.err);
+    CHECK((result.err.find("a backbone without an unembedding") != std::string::npos) == (model == backbone));
+    Json json = Json::parse(result.out);
+    for (const char* key : {"model", "run", "date", "parameters", "input_sha256"}) json.erase(key);
+    return json;
+  };
+  for (const char* precision : {"f32", "f64"}) {
+    const std::string flags = std::string(" --json --precision ") + precision;
+    Json with = json_of("attention", whole, flags), without = json_of("attention", backbone, flags);
+    CHECK(with["loss"].is_number());
+    CHECK(without["loss"].is_null());
+    with.erase("loss");
+    without.erase("loss");
+    CHECK(with == without);
+  }
+  Json with = json_of("sink", whole), without = json_of("sink", backbone);
+  CHECK(with["val_loss"].is_number());
+  CHECK(without["val_loss"] == "nan");
+  for (const Json& loss : without["loss_position"]) CHECK(loss == "nan");
+  for (const char* key : {"val_loss", "loss_position"}) {
+    with.erase(key);
+    without.erase(key);
+  }
+  CHECK(with == without);
+  CHECK(run(folder, "sinklab sink " + backbone + tokens).err.find("no loss: no next token") != std::string::npos);
+  CHECK(run(folder, "sinklab sink " + backbone + tokens + " --all-inputs").err.find(" none |") != std::string::npos);
+  CHECK(run(folder, "sinklab view " + backbone + tokens + " --out " + (folder / "view.html")).code == 0);
+  CHECK(read_bytes(folder / "view.html").find("\"lens\":{\"cells\":[]") != std::string::npos);
+  write_bytes(folder / "items", "{\"context\": \"a\", \"continuation\": \"b\"}\n");
+  for (const std::string& command :
+       {"logits" + tokens + " --out " + (folder / "out"), "generate" + tokens, "score " + (folder / "items"),
+        "stream" + tokens, "lens" + tokens, "interventions" + tokens, "explain" + tokens, "import " + (folder / "out"),
+        "export " + (folder / "out")}) {
+    const std::size_t blank = command.find(' ');
+    check_refused(folder, "sinklab " + command.substr(0, blank) + " " + backbone + command.substr(blank), 4,
+                  "is a backbone without an unembedding (`tie_word_embeddings` is false, and there is no "
+                  "`lm_head.weight`), so it has no logits: expected the commands `attention`, `view` or `sink`");
+  }
+  CHECK_FALSE(fs::exists(folder / "out"));
 }
 
 TEST_CASE("sinklab: the command may come before or after the model, and is `attention` without one") {

@@ -73,7 +73,8 @@ StoredType type_of(const std::string& dtype, const std::string& name) {
     if (dtype == layout_of(type).name) return type;
     list += std::string(list.empty() ? "" : " ") + layout_of(type).name;
   }
-  throw WeightsNotRead(in_quotes(name) + " is of dtype " + in_quotes(dtype) + ", which is not read; expected one of " +
+  throw WeightsNotRead(in_quotes(name) + " is of dtype " + in_quotes(dtype) +
+                       ", which is not read (quantized weights are only " + "read from GGUF files); expected one of " +
                        list);
 }
 
