@@ -15,8 +15,14 @@ constexpr std::pair<const char*, const char*> kNotComputed[] = {
 
 // "GPTQ with 4 bits": what an object of quantization is, by its `quant_method`; MLX writes none.
 std::string quantization_in(const ConfigJson& json) {
-  static const std::map<std::string, std::string> names{
-      {"fp8", "FP8"}, {"fbgemm_fp8", "FP8"}, {"gptq", "GPTQ"}, {"awq", "AWQ"}, {"mxfp4", "MXFP4"}};
+  static const std::map<std::string, std::string> names{{"fp8", "FP8"},
+                                                        {"fbgemm_fp8", "FP8"},
+                                                        {"gptq", "GPTQ"},
+                                                        {"awq", "AWQ"},
+                                                        {"mxfp4", "MXFP4"},
+                                                        {"MLX", "MLX"},
+                                                        {"bitsandbytes", "bitsandbytes"},
+                                                        {"compressed-tensors", "compressed-tensors"}};
   const nlohmann::json& object = json.json();
   auto is_true = [&](const char* key) { return object.contains(key) && object[key] == true; };
   const std::string method = object.contains("quant_method") && object["quant_method"].is_string()
@@ -26,7 +32,7 @@ std::string quantization_in(const ConfigJson& json) {
                                                                                   : "";
   const auto name = names.find(method);
   std::string text = method.empty()        ? "a type that is not named"
-                     : name == names.end() ? printable(method.substr(0, 60))
+                     : name == names.end() ? in_quotes(method)
                                            : name->second;
   const char* bits = json.holds("bits") ? "bits" : "w_bit";
   if (json.holds(bits) && object[bits].is_number_integer()) text += " with " + counted(json.integer(bits), "bit");

@@ -166,8 +166,8 @@ TEST_CASE("bad models: quantized folders: exit 4 with what they are and what to 
   refused("compression_config", R"({"quant_method": "compressed-tensors"})", "compressed-tensors");
   refused("quantization", R"({"group_size": 64, "bits": 4})", "MLX with 4 bits");
   refused(key, R"({"quant_method": "mxfp4"})", "MXFP4");
-  refused(key, R"({"quant_method": "hqq"})", "hqq");
-  refused(key, R"({"quant_method": ")" + std::string(5000, 'q') + "\"}", std::string(60, 'q'));
+  refused(key, R"({"quant_method": "hqq"})", "`hqq`");
+  refused(key, R"({"quant_method": ")" + std::string(5000, 'q') + "\"}", "`" + std::string(100, 'q') + "...`");
   for (const char* other : {"{}", "[1]", "\"fp8\"", R"({"quant_method": 4, "bits": 1e300})"})
     refused(key, other, "a type that is not named");
 
