@@ -98,7 +98,7 @@ std::vector<std::int32_t> InputOptions::one_sequence(const Checkpoint& checkpoin
 CLI::Option* add_bos_option(CLI::App* command, std::optional<bool>& bos) {
   return command->add_flag_function(
       "--bos,!--no-bos", [&bos](std::int64_t count) { bos = count > 0; },
-      "texts begin with the begin token [as the tokenizer or the run does]");
+      "texts begin with the begin token; --no-bos: not [as the tokenizer or the run does]");
 }
 
 std::vector<CLI::Option*> add_text_options(CLI::App* command, InputOptions& input) {
