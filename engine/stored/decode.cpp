@@ -29,16 +29,23 @@ void decode_each(const unsigned char* from, std::int64_t count, float* out) {
   }
 }
 
-template <StoredType type, void (*decode_block)(const unsigned char*, float*)>
+void decode_f16(const unsigned char* from, std::int64_t count, float* out) {
+  std::int64_t i = 0;
+  for (; i + 16 <= count; i += 16) blocks::write_floats(blocks::f16s_at(from + 2 * i), out + i);
+  for (; i < count; ++i) out[i] = blocks::f16_at(from + 2 * i);
+}
+
+template <StoredType type, auto decode_block>
 void decode_blocks(const unsigned char* from, std::int64_t count, float* out) {
   constexpr StoredLayout block = layout_of(type);
-  for (std::int64_t i = 0; i < count; i += block.elements, from += block.bytes) decode_block(from, out + i);
+  for (std::int64_t i = 0; i < count; i += block.elements, from += block.bytes)
+    decode_block(from, blocks::put_into(out + i));
 }
 
 // By StoredType.
 constexpr Decode kDecode[] = {decode_each<double>,
                               decode_each<float>,
-                              decode_each<std::uint16_t, float_of_f16>,
+                              decode_f16,
                               decode_each<bf16>,
                               decode_each<std::int64_t>,
                               decode_each<std::int32_t>,

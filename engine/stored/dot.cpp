@@ -14,45 +14,28 @@ namespace {
 constexpr std::int64_t kLanes = 32;
 
 using blocks::Floats;
-
-Floats floats_at(const float* x) {
-  Floats values;
-  std::memcpy(&values, x, sizeof values);
-  return values;
-}
-
-template <class Half, class Whole>
-Half add_halves(const Whole& values) {
-  static_assert(sizeof(Whole) == 2 * sizeof(Half));
-  Half halves[2];
-  std::memcpy(halves, &values, sizeof values);
-  return halves[0] + halves[1];
-}
+using blocks::floats_at;
 
 struct LaneSums {
   Floats low{}, high{};
 
-  void add(const float* w, const float* x) {
-    low += floats_at(x) * floats_at(w);
-    high += floats_at(x + 16) * floats_at(w + 16);
+  void add(const Floats& low_w, const Floats& high_w, const float* x) {
+    low += floats_at(x) * low_w;
+    high += floats_at(x + 16) * high_w;
   }
   float total() const {
-    using Eight = float __attribute__((vector_size(32)));
-    using Four = float __attribute__((vector_size(16)));
-    const Four sums = add_halves<Four>(add_halves<Eight>(low + high));
-    return (sums[0] + sums[2]) + (sums[1] + sums[3]);
+    const blocks::EightFloats sums = blocks::halves_added(low + high);
+    return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
   }
 };
 
 // Steps of `elements` elements, a multiple of kLanes, in `bytes` bytes.
-template <int elements, int bytes, void (*decode_step)(const unsigned char*, float*)>
+template <int elements, int bytes, auto decode_step>
 [[gnu::flatten]] float dot_steps(StoredType type, const unsigned char* w, const float* x, std::int64_t count) {
   LaneSums sums;
   std::int64_t i = 0;
   for (; i + elements <= count; i += elements, w += bytes) {
-    float step[elements];
-    decode_step(w, step);
-    for (int lane = 0; lane < elements; lane += kLanes) sums.add(step + lane, x + i + lane);
+    decode_step(w, [&](int n, const Floats& low, const Floats& high) { sums.add(low, high, x + i + n); });
   }
   float sum = sums.total();
   if (i < count) {  // plain elements, fewer than a step
@@ -64,12 +47,17 @@ template <int elements, int bytes, void (*decode_step)(const unsigned char*, flo
 }
 
 template <class T, float (*convert)(T)>
-void decode_plain(const unsigned char* from, float* out) {
+constexpr auto decode_plain = [](const unsigned char* from, auto put) {
   T values[kLanes];
+  float out[kLanes];
   std::memcpy(values, from, sizeof values);
 #pragma omp simd
   for (int i = 0; i < kLanes; ++i) out[i] = convert(values[i]);
-}
+  put(0, floats_at(out), floats_at(out + 16));
+};
+constexpr auto decode_f16 = [](const unsigned char* from, auto put) {
+  put(0, blocks::f16s_at(from), blocks::f16s_at(from + 32));
+};
 float of_float(float x) { return x; }
 float of_bf16(std::uint16_t x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16); }
 
@@ -85,7 +73,7 @@ constexpr Dot kDotF32 = dot_steps<32, 128, decode_plain<float, of_float>>;
 // By StoredType.
 constexpr Dot kDot[] = {dot_any,
                         kDotF32,
-                        dot_steps<32, 64, decode_plain<std::uint16_t, float_of_f16>>,
+                        dot_steps<32, 64, decode_f16>,
                         dot_steps<32, 64, decode_plain<std::uint16_t, of_bf16>>,
                         dot_any,
                         dot_any,

@@ -61,7 +61,7 @@ std::int64_t first_mxfp4_beyond(const unsigned char* from, std::int64_t count) {
   for (std::int64_t i = 0; i < count; i += block.elements, from += block.bytes) {
     if (from[0] <= kLargestFinite) continue;
     float x[32];
-    blocks::decode_mxfp4(from, x);
+    blocks::decode_mxfp4(from, blocks::put_into(x));
     for (int n = 0; n < 32; ++n)
       if (!std::isfinite(x[n])) return i + n;
   }

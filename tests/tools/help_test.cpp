@@ -42,7 +42,8 @@ std::vector<std::string> help_commands() {
                                     "sweep --help-all",
                                     "eval_baseline generate --help-all",
                                     "bench_step --help",
-                                    "bench_attention --help"};
+                                    "bench_attention --help",
+                                    "bench_stored --help"};
   for (const std::string& command : kEvalCommands) commands.push_back("eval_baseline " + command + " --help");
   return commands;
 }
@@ -159,6 +160,7 @@ TEST_CASE("an error says what is wrong, what was expected and what to do") {
       {"tour x", "chapter must be a whole number from 1 to 9, got `x`"},
       {"ablations --heads x", "--heads must be a whole number from 1 to 1024, got `x`"},
       {"bench_attention --op Nothing", ", got `Nothing`"},
+      {"bench_stored Q9", ", got `Q9`"},
       {"bench_step --layers x", "--layers must be a number, got `x`"}};
   for (const auto& [command, message] : cases) {
     CAPTURE(command);
@@ -181,7 +183,7 @@ TEST_CASE("an error says what is wrong, what was expected and what to do") {
 
 TEST_CASE("--version of every program names version, commit, build and libraries") {
   for (const char* program : {"train_baseline", "eval_baseline", "prepare", "report", "sweep", "ablations", "tour",
-                              "bench_step", "bench_attention"}) {
+                              "bench_step", "bench_attention", "bench_stored"}) {
     CAPTURE(program);
     const Output version = run(std::string(program) + " --version");
     CHECK(version.code == 0);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,11 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 
 }  // namespace
 
-TEST_CASE("decode: every f16 is what its sign, exponent and fraction say") {
+TEST_CASE("decode: every f16 is what its sign, exponent and fraction say, alone and in a row") {
+  std::vector<std::uint16_t> all(1 << 16);
+  std::iota(all.begin(), all.end(), std::uint16_t{0});
+  std::vector<float> row(all.size());
+  decode(StoredType::F16, reinterpret_cast<const unsigned char*>(all.data()), 1 << 16, row.data());
   for (int bits = 0; bits < 1 << 16; ++bits) {
     int exponent = bits >> 10 & 31, fraction = bits & 1023;
     double sign = bits >> 15 ? -1 : 1;
@@ -52,6 +57,9 @@ TEST_CASE("decode: every f16 is what its sign, exponent and fraction say") {
                     ? std::isnan(got)
                     : std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(expected);
     CHECK_MESSAGE(same, bits, ": expected ", expected, ", got ", got);
+    const float of_row = row[static_cast<std::size_t>(bits)];
+    CHECK((std::isnan(got) ? std::isnan(of_row)
+                           : std::bit_cast<std::uint32_t>(of_row) == std::bit_cast<std::uint32_t>(got)));
   }
 }
 
