@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tests/engine/ops/attention_case.h"
+#include "tests/support/every_backend.h"
 #include "tests/support/in_turn.h"
 
 using namespace sink;
@@ -163,6 +164,39 @@ TEST_CASE("attention statistics: q . k splits into norms and cosines") {
   CHECK(one.statistics<Softmax>(1).key1_dot_BH.item(0) == 0);
   CHECK(one.statistics<Softmax>(1).other_norms_BH.item(0) == 0);
   CHECK(one.statistics<Softmax>(1).value_share_BH.item(0) == 0);
+}
+
+TEST_CASE("attention statistics: NaN in a query makes every mean of its head NaN, in every backend") {
+  for (Device device : kDevices)
+    for (DType dtype : {DType::F64, DType::F32, DType::BF16}) {
+      if (dtype == DType::F64 && device == Device::cuda) continue;
+      CAPTURE(std::string(name_of(dtype)));
+      CAPTURE(device == Device::cuda);
+      auto check = [&](auto op) {
+        CAPTURE(std::string(op.name));
+        AttentionCase c(1, 2, 70, D, DType::F64);
+        c.q.data<double>()[40 * D + 3] = std::nan("");  // head 0
+        c = c.to(dtype).to(device);
+        c.forward(op);
+        const AttentionStatistics found = c.statistics(1, op);
+        for (const auto& [name, mean] : {std::pair{"row sum", found.row_sum_BH},
+                                         {"entropy", found.entropy_BH},
+                                         {"value share", found.value_share_BH},
+                                         {"dot 1", found.key1_dot_BH},
+                                         {"norms 1", found.key1_norms_BH},
+                                         {"cosine 1", found.key1_cosine_BH},
+                                         {"dots", found.other_dot_BH},
+                                         {"norms", found.other_norms_BH},
+                                         {"cosines", found.other_cosine_BH}}) {
+          const Tensor mean_BH = mean.to(Device::cpu);
+          CAPTURE(std::string(name));
+          CHECK(std::isnan(mean_BH.item(0)));
+          CHECK(std::isfinite(mean_BH.item(1)));
+        }
+      };
+      check(Softmax{});
+      check(Sigmoid{});
+    }
 }
 
 TEST_CASE("attention statistics: without an extra key its sums are zero, with one softmax shares its rows with it") {

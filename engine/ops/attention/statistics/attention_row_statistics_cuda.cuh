@@ -29,7 +29,7 @@ struct Angles {
     pairs += included ? 1 : 0;
     dot += included ? qk : 0;
     norms += included ? norm_product : 0;
-    cosine += included && norm_product > 0 ? qk / norm_product : 0;
+    cosine += included && norm_product != 0 ? qk / norm_product : 0;
   }
 };
 
@@ -82,7 +82,7 @@ struct RowSums {
     store_angles(Row::first_key, first, sum, store);
     store_angles(Row::other_keys, others, sum, store);
     store(Row::share_rows, has_share ? 1 : 0);
-    store(Row::share, has_share && all_valued > 0 ? of_first / all_valued : 0);
+    store(Row::share, has_share && all_valued != 0 ? of_first / all_valued : 0);
   }
 
  private:

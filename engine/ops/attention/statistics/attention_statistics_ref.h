@@ -36,7 +36,7 @@ inline void add_angles(const Head& head, std::int64_t b, std::int64_t h, std::in
   for (std::int64_t j : keys_of(head, b, i)) {
     Row k_j = head.k(b, head.group_of(h), j);
     double qk = dot(q, k_j), norms = std::sqrt(dot(q, q) * dot(k_j, k_j));
-    (j == 0 ? first_key : other_keys).add(1, qk, norms, norms > 0 ? qk / norms : 0);
+    (j == 0 ? first_key : other_keys).add(1, qk, norms, norms == 0 ? 0 : qk / norms);
   }
 }
 
@@ -45,7 +45,7 @@ inline void add_weights(const std::vector<double>& a, std::size_t E, double divi
                         HeadStatistics& sums) {
   for (std::size_t n = 0; n < a.size(); ++n) {
     double proxy = std::abs(a[n]) / divisor;
-    if (proxy > 0) sums.entropy -= proxy * std::log(proxy) / rows;
+    if (proxy != 0) sums.entropy -= proxy * std::log(proxy) / rows;
     if (n < E) {
       sums.extra_raw += a[n];
       sums.extra_proxy += proxy;

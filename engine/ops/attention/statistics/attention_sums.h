@@ -22,7 +22,7 @@ struct FirstShare {
   // first: |a_i0| |v_0|; all: sum_j |a_ij| |v_j|.
   void add(double first, double all) {
     ++rows;
-    if (all > 0) sum += first / all;
+    if (all != 0) sum += first / all;  // NaN stays
   }
   double mean() const { return rows > 0 ? sum / rows : 0; }
 };
