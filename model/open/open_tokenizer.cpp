@@ -53,7 +53,7 @@ GgufVocabulary vocabulary_of(const WeightFile& file) {
   return vocabulary;
 }
 
-bool is_gguf(const OpenModel& model) { return std::string_view(model.file->format()) == "GGUF"; }
+bool is_gguf(const OpenModel& model) { return model.file->format() == "GGUF"; }
 
 // The pre-tokenizer of a GGUF file that is not computed here; none if it is.
 std::optional<std::string> unknown_pre_tokenizer(const WeightFile& file) {

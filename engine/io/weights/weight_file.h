@@ -34,7 +34,7 @@ std::uint64_t stored_bytes(std::string_view name, StoredType type, const Shape& 
 class WeightFile {
  public:
   const std::string& path() const { return path_; }
-  const char* format() const { return format_; }  // "safetensors"
+  std::string_view format() const { return format_; }  // "safetensors"
   // In the order of the file.
   const std::vector<StoredTensor>& tensors() const { return tensors_; }
   // nullptr where there is none.

@@ -44,7 +44,7 @@ TEST_CASE("gguf: entries, shapes outermost first, and numbers of a file by hand,
     GgufBytes bytes = small_gguf();
     bytes.version = version;
     WeightFile file = GgufFile(bytes.bytes()).open();
-    CHECK(std::string(file.format()) == "GGUF");
+    CHECK(file.format() == "GGUF");
     REQUIRE(file.tensors().size() == 2);
     CHECK(file.tensors()[0].name == "a");
     CHECK(file.tensor("a").shape == Shape{2, 3});

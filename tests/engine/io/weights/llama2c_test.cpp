@@ -38,7 +38,7 @@ TEST_CASE("llama2.c: names, shapes and places, whether the unembedding is shared
   for (bool shared : {true, false}) {
     write_bytes(folder / "x.bin", small_llama2c(shared));
     WeightFile file = open_weights(folder / "x.bin");
-    CHECK(std::string(file.format()) == "llama2.c");
+    CHECK(file.format() == "llama2.c");
     CHECK(file.tensors().size() == (shared ? 22 : 23));
     for (const Place& place : places) {
       CAPTURE(place.name);

@@ -51,7 +51,7 @@ TEST_CASE("safetensors: names, types, shapes, numbers and texts of a file by han
   write_bytes(folder / "model.safetensors", small_safetensors());
   for (const std::string& path : {folder / "model.safetensors", folder.path}) {
     WeightFile file = open_weights(path);
-    CHECK(std::string(file.format()) == "safetensors");
+    CHECK(file.format() == "safetensors");
     REQUIRE(file.tensors().size() == 2);
     const StoredTensor& a = file.tensor("a");
     CHECK(a.type == StoredType::F32);
