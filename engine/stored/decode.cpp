@@ -29,9 +29,9 @@ void decode_each(const unsigned char* from, std::int64_t count, float* out) {
   }
 }
 
-void decode_f16(const unsigned char* from, std::int64_t count, float* out) {
+void decode_f16_each(const unsigned char* from, std::int64_t count, float* out) {
   std::int64_t i = 0;
-  for (; i + 16 <= count; i += 16) blocks::write_floats(blocks::f16s_at(from + 2 * i), out + i);
+  for (; i + 32 <= count; i += 32) blocks::decode_f16(from + 2 * i, blocks::put_into(out + i));
   for (; i < count; ++i) out[i] = blocks::f16_at(from + 2 * i);
 }
 
@@ -45,7 +45,7 @@ void decode_blocks(const unsigned char* from, std::int64_t count, float* out) {
 // By StoredType.
 constexpr Decode kDecode[] = {decode_each<double>,
                               decode_each<float>,
-                              decode_f16,
+                              decode_f16_each,
                               decode_each<bf16>,
                               decode_each<std::int64_t>,
                               decode_each<std::int32_t>,

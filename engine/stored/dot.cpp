@@ -55,9 +55,6 @@ constexpr auto decode_plain = [](const unsigned char* from, auto put) {
   for (int i = 0; i < kLanes; ++i) out[i] = convert(values[i]);
   put(0, floats_at(out), floats_at(out + 16));
 };
-constexpr auto decode_f16 = [](const unsigned char* from, auto put) {
-  put(0, blocks::f16s_at(from), blocks::f16s_at(from + 32));
-};
 float of_float(float x) { return x; }
 float of_bf16(std::uint16_t x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x) << 16); }
 
@@ -73,7 +70,7 @@ constexpr Dot kDotF32 = dot_steps<32, 128, decode_plain<float, of_float>>;
 // By StoredType.
 constexpr Dot kDot[] = {dot_any,
                         kDotF32,
-                        dot_steps<32, 64, decode_f16>,
+                        dot_steps<32, 64, blocks::decode_f16>,
                         dot_steps<32, 64, decode_plain<std::uint16_t, of_bf16>>,
                         dot_any,
                         dot_any,

@@ -62,6 +62,11 @@ inline Floats f16s_at(const unsigned char* bytes) {
 #endif
 }
 
+// 32 plain f16.
+inline constexpr auto decode_f16 = [](const unsigned char* from, auto put) {
+  put(0, f16s_at(from), f16s_at(from + 32));
+};
+
 // 32 elements: d, 32 codes i8. x = d * code
 inline constexpr auto decode_q8_0 = [](const unsigned char* block, auto put) {
   float d = f16_at(block);
