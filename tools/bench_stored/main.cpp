@@ -67,7 +67,7 @@ int run(int argc, char** argv) {
   for (const StoredLayout& block : kStoredLayouts) known.push_back(block.name);
   CLI::App app("Times products with stored weights of every type on one thread; prints one JSON line per type.",
                "bench_stored");
-  app.add_option("type", types, "only these")->check(CLI::IsMember(known));
+  app.add_option("type", types, "only these")->check(CLI::IsMember(known))->option_text("NAME");
   if (!parse_command_line(app, argc, argv)) return 0;
   for (std::size_t type = 0; type < known.size(); ++type)
     if (types.empty() || std::ranges::find(types, known[type]) != types.end()) bench(static_cast<StoredType>(type));
