@@ -67,6 +67,7 @@ EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation
   if (options.context > 0) open.config.sizes = with_context(open.config.sizes, options.context, ablation);
   EvaluatedModel evaluated{{}, open.load(ablation, compute, device, options.in_place, options.needs_logits)};
   const std::string note = model_note(open);
+  // A model that is loaded again, for a longer text, had its note.
   if (!note.empty() && options.context == 0) std::fprintf(stderr, "note: %s\n", note.c_str());
   evaluated.checkpoint.path = path;
   auto& attributes = evaluated.checkpoint.attributes;

@@ -34,7 +34,8 @@ struct LoadOptions {
 
 // `given`: what model_path (model_path.h) finds: checkpoint.h5, a Hugging Face folder, a GGUF file or a llama2.c .bin.
 // Throws Error like model_path, load_checkpoint, load_model and open_model, and Exit::usage for a context beyond that
-// of a model with learned positions. Prints model_note (model/open/open_model.h) on stderr.
+// of a model with learned positions. Prints model_note (model/open/open_model.h) on stderr, but
+// not for a given context, since the model was then loaded before.
 EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation, DType compute,
                               Device device = Device::cpu, const LoadOptions& options = {});
 // Applies `compute` to this process first.

@@ -117,7 +117,7 @@ if [ "$all" -eq 1 ]; then
   # A release build that has the CUDA kernels and the Python module: it runs every test of release. Joined sources compile
   # sooner. The Python with packages also runs the tests that compare with them.
   # Programs are made of the families and of the ablations whose programs tests run; the mathematics of the others is
-  # compiled several at a time, for sinklab, sweep and the tests.
+  # compiled several at a time, for sinklab, sweep and the tests. A test whose program is missing fails.
   programs=$(sed -n '/^\/\/ Families of open models/,$s/^struct \([a-z0-9_]*\).*/\1;/p' model/ablations.h | tr -d '\n')
   programs+="baseline;pos_alibi;pos_t5;pos_learnable;pos_learnable_sigmoid;pos_learnable_relu;bias_sinktoken;bias_kv;bias_k;"
   programs+="op_sigmoid_none;op_relu;op_softpick;op_clipped;op_sink_logit;kern_elu_norm;kern_id_norm"

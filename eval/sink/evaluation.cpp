@@ -110,10 +110,6 @@ class ColumnSumHooks final : public ForwardHooks {
   AlphaTable raw, proxy;
 };
 
-}  // namespace
-
-namespace {
-
 void require_finite(double value, const std::string& what) {
   if (!std::isfinite(value))
     throw Error(what + " is not finite, because values inside the model are too large: expected a model whose " +

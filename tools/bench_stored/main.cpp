@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::int64_t kColumns = 4096, kRows = 64;
 
-// Bytes of which scales are made that are near 1, in F16 and in every other type.
+// Bytes whose scales are neither 0 nor subnormal, so that no product takes the slow path of the processor.
 std::vector<unsigned char> random_rows(std::int64_t bytes) {
   Rng rng(1, "weights");
   std::vector<unsigned char> rows(static_cast<std::size_t>(kRows * bytes));
