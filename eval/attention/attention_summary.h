@@ -43,7 +43,7 @@ struct AttentionSummary {
 
   double alpha_1() const;  // mean over heads
   double alpha_star() const;
-  double sink_1(double epsilon) const;  // percentage of heads whose alpha_1 is above epsilon
+  double sink_1(double epsilon) const;               // percentage of heads whose alpha_1 is above epsilon
   std::vector<std::int64_t> first_key_rows() const;  // [layer]: rows that see the first token
   std::vector<double> alpha_1_by_layer() const;
   // |h_1| / mean_{t > 1} |h_t| where it is largest, the massive activation; and l of hidden_norm_LT.

@@ -93,8 +93,8 @@ class ColumnSumHooks final : public ForwardHooks {
         proxy(N, sizes.layers, sizes.heads, T, K_) {}
   void attention(AttentionPoint& point) override {
     const AttentionStatistics s = point.statistics(K_ + extra_tokens_);
-    const ValueTable rows_BX = rows_that_see(sizes_, point.layer, T_, extra_tokens_, s.column_raw_BHX.dim(0),
-                                             K_ + extra_tokens_, documents);
+    const ValueTable rows_BX =
+        rows_that_see(sizes_, point.layer, T_, extra_tokens_, s.column_raw_BHX.dim(0), K_ + extra_tokens_, documents);
     raw.store(sequence, point.layer, s.column_raw_BHX, rows_BX, extra_tokens_, point.has_extra_key, s.extra_raw_BH);
     proxy.store(sequence, point.layer, s.column_proxy_BHX, rows_BX, extra_tokens_, point.has_extra_key,
                 s.extra_proxy_BH);

@@ -26,7 +26,7 @@ struct Evaluation {
   enum class Extra { none, key, token } extra = Extra::none;
   SinkScores proxy, raw;
   std::vector<std::int64_t> first_key_rows;  // [layer]: rows that see the first token, where all are one document
-  double alpha_1_max = 0;  // largest proxy alpha_1 of any (layer, head), mean over sequences
+  double alpha_1_max = 0;                    // largest proxy alpha_1 of any (layer, head), mean over sequences
   // Proxy alpha_k of a token that is at another position k of each sequence, on request; the mean over sequences,
   // layers and heads, and divided by that of even attention.
   struct Fixed {
