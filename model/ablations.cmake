@@ -6,128 +6,38 @@ set(SINK_PROGRAMS all CACHE STRING "Ablations to make train_<name> and eval_<nam
 set(SINK_ABLATIONS "" CACHE FILEPATH "A file with ablations of your own, which are made in any case; model/ADD_AN_ABLATION.md shows one")
 set(generated ${PROJECT_BINARY_DIR}/generated/ablations)
 foreach(program train eval)
-  add_library(${program}_main OBJECT ${program}/main.cpp)
-  target_link_libraries(${program}_main PRIVATE sink_${program})
+  add_library(${program}_main STATIC ${program}/main.cpp)
+  set_target_properties(${program}_main PROPERTIES OUTPUT_NAME sink_${program}_main)
+  target_link_libraries(${program}_main PUBLIC sink_train)
+  add_library(Sinklab::${program}_main ALIAS ${program}_main)
 endforeach()
 
-# The names of the structs in `header`. What would silently be something else, or hundreds of lines of the compiler's, is
-# refused with a sentence: a name that no program can have, and a kind of policy that does not exist, which would leave
-# the ablation as it was.
-function(sink_ablations_in header names)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
-  file(STRINGS "${PROJECT_SOURCE_DIR}/model/spec.h" kinds REGEX "^ +typename S::[A-Za-z]+; ")
-  list(TRANSFORM kinds REPLACE "^ +typename S::([A-Za-z]+);.*" "\\1")
-  file(READ "${header}" text)
-  string(REGEX REPLACE "[[]|[]]|;" " " text "${text}")  # which CMake's lists cannot hold
-  string(REGEX REPLACE "//[^\n]*" "" text "${text}")
-  string(REGEX MATCHALL "(^|\n)struct [A-Za-z0-9_]+ *:? *[A-Za-z0-9_:]*[^\n]*(\n  using [^\n]*)*" structs "${text}")
-  set(found "")
-  foreach(one ${structs})
-    string(REGEX MATCH "struct ([A-Za-z0-9_]+) *:? *([A-Za-z0-9_:]*)" words "${one}")
-    set(name ${CMAKE_MATCH_1})
-    set(parent "${CMAKE_MATCH_2}")
-    if(NOT name MATCHES "^[a-z0-9_]+$")
-      if(name MATCHES "^[a-z]" OR (parent AND (parent IN_LIST found OR parent IN_LIST every_name)))
-        message(FATAL_ERROR "${header}: the ablation `${name}` makes programs, whose names are of lower-case letters, digits "
-                            "and _: name it so")
-      endif()
-      continue()
-    endif()
-    list(APPEND found ${name})
-    string(REGEX MATCHALL "using [A-Za-z0-9_]+ *=" policies "${one}")
-    foreach(policy ${policies})
-      string(REGEX REPLACE "using ([A-Za-z0-9_]+) *=" "\\1" kind "${policy}")
-      if(NOT kind IN_LIST kinds)
-        list(JOIN kinds ", " known)
-        message(FATAL_ERROR "${header}: `${name}` sets ${kind}, which is no kind of policy and would change nothing. The "
-                            "kinds (model/spec.h): ${known}")
-      endif()
-    endforeach()
-  endforeach()
-  set(${names} ${found} PARENT_SCOPE)
-endfunction()
-
-# The objects of one ablation out of `header` and, where asked for, its programs. Ablations without programs are compiled
-# eight at a time where SINK_JOIN_SOURCES asks for it.
-function(sink_ablation ablation header programs)
-  set(its_attention "")
-  set(its_operation "AttentionPolicy<ablations::${ablation}::Attention>::Op")
-  if(SINK_ATTENTION_WHERE_USED)
-    set(its_attention "${attention_headers}namespace sink {
-using ItsOp = ${its_operation};
-// SINK_ATTENTION_TEMPLATES, with parameters for attention(), which here has an overload on Vars.
-template void attention<ItsOp>(const ItsOp&, const Tensor&, const Tensor&, const Tensor&, const AttentionConfig&, Tensor&,
-                            Tensor&, Tensor&);
-template decltype(attention_backward<ItsOp>) attention_backward<ItsOp>;
-template decltype(attention_statistics<ItsOp>) attention_statistics<ItsOp>;
-template decltype(attention_pattern<ItsOp>) attention_pattern<ItsOp>;
-SINK_ATTENTION_TRACE_TEMPLATE(, ${its_operation})
-}
-")
-  endif()
-  # In a release build its kernels are an object of their own, optimized as those of sink_attention, with the same bits.
-  # Else they are compiled with the rest, which takes less time.
-  set(its_kernels "")
-  if(SINK_ATTENTION_WHERE_USED AND CMAKE_BUILD_TYPE STREQUAL Release)
-    set(its_kernels ${generated}/attention_of_${ablation}.cpp)
-    file(CONFIGURE OUTPUT ${its_kernels} @ONLY CONTENT
-"#include \"model/ablations.h\"@header@
-@its_attention@")
-    set(its_attention "")
-  endif()
-  set(its_program "// Of the binaries that hold this one only.
-[[gnu::weak]] Ablation ablation_of_program() { return ablation_${ablation}(); }
-")
-  if(SINK_JOIN_SOURCES AND NOT programs AND NOT SINK_ATTENTION_WHERE_USED)
-    set(its_program "")
-  endif()
-  file(CONFIGURE OUTPUT ${generated}/ablation_${ablation}.cpp @ONLY CONTENT
-"#include \"model/ablation_of.h\"@header@
-@its_attention@namespace sink {
-Ablation ablation_@ablation@() { return ablation_of<ablations::@ablation@>(\"@ablation@\"); }
-@its_program@}
-")
-  if(NOT its_program)
-    set(joined ${joined} ${generated}/ablation_${ablation}.cpp PARENT_SCOPE)
+# The objects of one ablation of model/ablations.h and, where asked for, its programs. Ablations without programs are
+# compiled eight at a time where SINK_JOIN_SOURCES asks for it.
+function(sink_ablation ablation programs)
+  set(source ${generated}/ablation_${ablation}.cpp)
+  if(SINK_JOIN_SOURCES AND NOT programs)
+    sinklab_ablation_source(${source} ${ablation} model/ablations.h)
+    set(joined ${joined} ${source} PARENT_SCOPE)
     return()
   endif()
-  add_library(ablation_${ablation} OBJECT ${generated}/ablation_${ablation}.cpp)
-  if(its_kernels)
-    target_sources(ablation_${ablation} PRIVATE ${its_kernels})
-    set_source_files_properties(${its_kernels} PROPERTIES COMPILE_OPTIONS "${SINK_ENGINE_FLAGS}")
-    set_source_files_properties(${generated}/ablation_${ablation}.cpp PROPERTIES COMPILE_OPTIONS -O1)
-  else()
-    target_compile_options(ablation_${ablation} PRIVATE $<$<CONFIG:Release>:-O1>)  # calls operations, has no loop of its own
-  endif()
+  sinklab_program_of(program ${ablation})
+  sinklab_ablation_source(${source} ${ablation} model/ablations.h "${program}")
+  add_library(ablation_${ablation} OBJECT ${source})
+  target_compile_options(ablation_${ablation} PRIVATE $<$<CONFIG:Release>:-O1>)  # calls operations, has no loop of its own
   target_link_libraries(ablation_${ablation} PUBLIC sink_model)
-  set(its_objects $<TARGET_OBJECTS:ablation_${ablation}>)
-  if(SINK_ATTENTION_WHERE_USED AND SINK_EMULATED)
-    file(CONFIGURE OUTPUT ${generated}/attention_of_${ablation}_cuda.cpp @ONLY CONTENT
-"@kernel_headers@#include \"engine/ops/attention/cuda/attention_hopper_backward_cuda.cuh\"
-#include \"engine/ops/attention/cuda/attention_hopper_forward_cuda.cuh\"
-#include \"model/ablations.h\"@header@
-namespace sink::cuda {
-using ItsOp = @its_operation@;
-SINK_ATTENTION_KERNEL_TEMPLATES(, ItsOp)
-SINK_HOPPER_KERNEL_TEMPLATES(ItsOp)
-}
-")
-    sink_emulated_kernels(kernels_of_${ablation} "${SINK_KERNEL_FLAGS}" ${generated}/attention_of_${ablation}_cuda.cpp)
-    list(APPEND its_objects $<TARGET_OBJECTS:kernels_of_${ablation}>)
-  endif()
   if(programs)
-    foreach(program train eval)
-      add_executable(${program}_${ablation} $<TARGET_OBJECTS:${program}_main> ${its_objects})
-      target_link_libraries(${program}_${ablation} PRIVATE sink_${program})
-      if(NOT SINK_ATTENTION_WHERE_USED)
-        target_link_libraries(${program}_${ablation} PRIVATE sink_attention)
-      endif()
-      sink_for_gdb(${program}_${ablation})
-    endforeach()
+    sink_programs(${ablation} $<TARGET_OBJECTS:ablation_${ablation}>)
   endif()
 endfunction()
 
-sink_ablations_in("${PROJECT_SOURCE_DIR}/model/ablations.h" every_name)
+function(sink_programs ablation)
+  sinklab_programs(${ablation} ${ARGN})
+  sink_for_gdb(train_${ablation})
+  sink_for_gdb(eval_${ablation})
+endfunction()
+
+sinklab_ablations_in("${PROJECT_SOURCE_DIR}/model/ablations.h" every_name)
 set(names "")
 set(joined "")
 set(left_out 0)
@@ -136,33 +46,33 @@ foreach(ablation ${every_name})
     math(EXPR left_out "${left_out} + 1")
     continue()
   endif()
-  if(ablation IN_LIST names)
-    message(FATAL_ERROR "model/ablations.h has two ablations `${ablation}`; give one another name")
-  endif()
   list(APPEND names ${ablation})
   set(programs FALSE)
   if(SINK_PROGRAMS STREQUAL "all" OR ablation IN_LIST SINK_PROGRAMS)
     set(programs TRUE)
   endif()
-  sink_ablation(${ablation} "" ${programs})
+  sink_ablation(${ablation} ${programs})
 endforeach()
 set(own "")
+set(own_objects "")
 if(SINK_ABLATIONS)
   if(NOT EXISTS "${SINK_ABLATIONS}" OR IS_DIRECTORY "${SINK_ABLATIONS}")
     message(FATAL_ERROR "SINK_ABLATIONS: there is no file ${SINK_ABLATIONS}")
   endif()
-  sink_ablations_in("${SINK_ABLATIONS}" own)
+  sinklab_ablations_in("${SINK_ABLATIONS}" own)
   if(NOT own)
     message(FATAL_ERROR "SINK_ABLATIONS: no ablation in ${SINK_ABLATIONS}; one is a line `struct my_name : baseline { ... };` "
                         "that begins its line, with a name of lower-case letters, digits and _, in namespace sink::ablations")
   endif()
   foreach(ablation ${own})
-    if(ablation IN_LIST names OR ablation IN_LIST every_name)
+    if(ablation IN_LIST every_name)
       message(FATAL_ERROR "SINK_ABLATIONS: ${SINK_ABLATIONS} has an ablation `${ablation}`, and there is one already of this "
-                          "name, in it or in model/ablations.h; give yours another")
+                          "name in model/ablations.h; give yours another")
     endif()
     list(APPEND names ${ablation})
-    sink_ablation(${ablation} "\n#include \"${SINK_ABLATIONS}\"" TRUE)
+    sinklab_own_ablation(${ablation} "${SINK_ABLATIONS}" objects)
+    sink_programs(${ablation} ${objects})
+    list(APPEND own_objects ${objects})
   endforeach()
 endif()
 foreach(chosen ${SINK_ABLATION_SET} ${SINK_PROGRAMS})
@@ -188,7 +98,7 @@ if(new_names)
 endif()
 set(declarations "")
 set(list "")
-set(objects "")
+set(objects ${own_objects})
 if(joined)
   add_library(ablations_joined OBJECT ${joined})
   set_target_properties(ablations_joined PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
@@ -196,7 +106,7 @@ if(joined)
   list(APPEND objects $<TARGET_OBJECTS:ablations_joined>)
 endif()
 foreach(ablation ${names})
-  if(TARGET ablation_${ablation})
+  if(TARGET ablation_${ablation} AND NOT ablation IN_LIST own)
     list(APPEND objects $<TARGET_OBJECTS:ablation_${ablation}>)
   endif()
   string(APPEND declarations "Ablation ablation_${ablation}();\n")

@@ -5,7 +5,7 @@
 // learning rate ...) are flags of the program instead.
 #pragma once
 
-#include "engine/ops/attention/op/attention_op.h"
+#include "engine/ops/attention/op/attention_ops.h"
 #include "model/attention/constants.h"
 #include "model/extra/extra_key.h"
 #include "model/extra/sink_token.h"

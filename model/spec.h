@@ -12,6 +12,8 @@
 #include <string>
 #include <type_traits>
 
+#include "engine/ops/attention/op/attention_op_check.h"
+#include "engine/ops/attention/op/attention_ops.h"
 #include "model/attention/constants.h"
 #include "model/extra/extra_defaults.h"
 #include "model/forward_context.h"
@@ -209,9 +211,6 @@ consteval bool contracts_hold() {
                   "giving a Var");
     static_assert(FeaturesPolicy<typename S::Features>,
                   "Features needs Features(ParameterFactory&, prefix) and a const features(x) giving a Var");
-    static_assert(
-        listed_in_attention_ops_def<typename AttentionPolicy<typename S::Attention>::Op>,
-        "this attention operation is not compiled: add its line to engine/ops/attention/op/attention_ops.def");
     static_assert(attention_op_is_complete<typename AttentionPolicy<typename S::Attention>::Op>());
     static_assert(ExtraPolicy<typename S::Extra>,
                   "Extra needs Extra(ParameterFactory&, prefix), kTokens, kExtraKey, kExtraKeyHasValue, extra_key(), "

@@ -116,15 +116,28 @@ TEST_CASE("layout: every operation has a contract, a reference, a CPU and a CUDA
   CHECK(operations.size() >= 10);
 }
 
-// Its backends are templates, compiled once per line of attention_ops.def.
+// Its backends are templates, compiled once per operation.
 TEST_CASE("layout: attention has a room for each backend") {
   const fs::path attention = kRoot / "engine/ops/attention";
-  for (std::string file : {"attention.h", "op/attention_ops.def", "ref/attention_ref.h", "cpu/attention_cpu.h",
+  for (std::string file : {"attention.h", "op/attention_ops.h", "ref/attention_ref.h", "cpu/attention_cpu.h",
                            "cuda/attention_cuda.h", "cuda/attention_forward_cuda.cuh"}) {
     CHECK_MESSAGE(fs::exists(attention / file), file);
     CHECK_MESSAGE(text_of(attention / "README.md").find(file.substr(file.find('/') + 1)) != std::string::npos, file);
   }
   CHECK(text_of(attention / "attention_dispatch.h").find("SINK_SELECT(") != std::string::npos);
+  const std::string listed = text_of(attention / "op/attention_ops.h");
+  int operations = 0;
+  for (const auto& entry : fs::directory_iterator(attention / "op")) {
+    const std::string file = entry.path().filename().string();
+    if (!file.ends_with(".h") || file.starts_with("attention_") || file.starts_with("operation_")) continue;
+    ++operations;
+    CHECK_MESSAGE(listed.find("/op/" + file + "\"") != std::string::npos, file);
+    std::smatch name;
+    const std::string text = text_of(entry.path());
+    REQUIRE_MESSAGE(std::regex_search(text, name, std::regex("\nstruct (\\w+)")), file);
+    CHECK_MESSAGE(listed.find("F(" + name[1].str() + ")") != std::string::npos, file);
+  }
+  CHECK(operations >= 19);
   for (std::string file : {"attention_ref.h", "attention_head_ref.h", "attention_trace_ref.h"})
     check_in_double(attention / "ref" / file);
 }

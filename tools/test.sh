@@ -86,7 +86,7 @@ python_for_tests() {
 side_by_side=(-- -j $(($(nproc) + 1)))
 bash tools/setup.sh --tests
 if [ "$all" -eq 1 ]; then
-  cmake --preset debug -DSINK_CUDA=EMULATED >/dev/null  # gdb steps into kernels, too
+  cmake --preset debug -DSINK_CUDA=EMULATED "-DSINK_ATTENTION_SET=Softmax;Sigmoid" >/dev/null  # gdb steps into kernels, too
   build_and_test debug tour train_{pos_learnable,op_sigmoid_none,bias_k,baseline,norm_layer} eval_baseline "${side_by_side[@]}" -R ^gdb_
   cmake --preset asan -DSINK_JOIN_TESTS=ON >/dev/null
   build_and_test asan "${side_by_side[@]}"

@@ -1,8 +1,9 @@
-// Fused attention with one of the operations of attention_op.h. Saves two values per row and no attention pattern.
+// Fused attention with any operation. Saves two values per row and no attention pattern.
 #pragma once
 
 #include "autograd/record.h"
 #include "engine/ops/attention/attention.h"
+#include "engine/ops/attention/op/attention_op.h"
 
 namespace sink {
 
@@ -24,7 +25,7 @@ struct AttentionNode {
   Tensor o_BHTD, m_BHT, S_BHT;
   AttentionConfig config;
 
-  static constexpr const char* name = Op::name;
+  static constexpr const char* name = operation_name<Op>();
   void backward(const Tensor& dy) {
     AttentionGradients gradients = attention_backward<Op>(op, dy, inputs.q_BHTD.value(), inputs.k_BGKD.value(),
                                                           inputs.v_BGKD.value(), o_BHTD, m_BHT, S_BHT, config);

@@ -3,6 +3,7 @@ if(NOT SINK_CUDA MATCHES "^(OFF|ON|EMULATED|AUTO)$")
   message(FATAL_ERROR "SINK_CUDA: expected OFF, ON, EMULATED or AUTO, got ${SINK_CUDA}")
 endif()
 set(cuda ${SINK_CUDA})
+set(SINK_EMULATED FALSE)
 if(cuda STREQUAL "AUTO")
   find_program(NVCC nvcc PATHS /usr/local/cuda/bin)
   set(cuda OFF)
@@ -10,6 +11,7 @@ if(cuda STREQUAL "AUTO")
     set(cuda ON)
   endif()
 endif()
+set(SINKLAB_CUDA ${cuda} CACHE INTERNAL "OFF, ON or EMULATED")  # also of a project that adds this one
 set(SINK_HAS_CUDA FALSE)
 set(SINK_CUDA_LIBRARIES "")
 set(attention_kernel_objects "")
@@ -19,18 +21,9 @@ if(cuda STREQUAL "OFF")
 endif()
 
 set(SINK_HAS_CUDA TRUE)
-set(SINK_EMULATED FALSE)
 file(GLOB_RECURSE kernels CONFIGURE_DEPENDS engine/*.cu)
 set(selftest_kernels tools/selftest/selftest_kernels.cu)  # of the program selftest and a test, not of the engine
 target_compile_definitions(sink_engine PUBLIC SINK_CUDA)
-
-# Kernels of the emulated device as objects, with line numbers for messages. A debug build can step through them.
-function(sink_emulated_kernels name flags)
-  add_library(${name} OBJECT ${ARGN})
-  target_link_libraries(${name} PRIVATE sink_flags)
-  target_compile_definitions(${name} PRIVATE SINK_CUDA)
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Release>:-g1> ${flags})
-endfunction()
 
 if(cuda STREQUAL "EMULATED")
   set(SINK_EMULATED TRUE)
@@ -41,12 +34,10 @@ if(cuda STREQUAL "EMULATED")
   file(GLOB emulator CONFIGURE_DEPENDS engine/cuda/emulated/*.cpp engine/comm/nccl/*.cpp tests/support/nccl_mock/*.cpp)
   set(SINK_KERNEL_FLAGS -fsanitize=thread CACHE STRING
       "Flags of kernels on the emulated device; without -fsanitize=thread it finds no races")
-  list(APPEND attention_kernels ${attention_hopper_kernels})
-  set_source_files_properties(${kernels} ${attention_kernels} ${selftest_kernels} PROPERTIES LANGUAGE CXX)
   # -fsanitize=thread inserts a call of engine/cuda/emulated/sanitizer_calls.cpp before every access. No sanitizer is linked.
-  sink_emulated_kernels(sink_kernels "${SINK_KERNEL_FLAGS}" ${kernels})
-  sink_emulated_kernels(sink_attention_kernels "${SINK_KERNEL_FLAGS}" ${attention_kernels})
-  sink_emulated_kernels(sink_selftest_kernels "${SINK_KERNEL_FLAGS}" ${selftest_kernels})
+  sinklab_kernel_library(sink_kernels ${kernels})
+  sinklab_kernel_library(sink_attention_kernels ${attention_kernels} ${attention_hopper_kernels})
+  sinklab_kernel_library(sink_selftest_kernels ${selftest_kernels})
   set(attention_kernel_objects $<TARGET_OBJECTS:sink_attention_kernels>)
   target_sources(sink_engine PRIVATE $<TARGET_OBJECTS:sink_kernels> ${emulator})
   target_include_directories(sink_engine PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tests/support/nccl_mock>)  # a mock of NCCL
@@ -58,8 +49,10 @@ if(cuda STREQUAL "EMULATED")
   if(SINK_TESTS AND CMAKE_BUILD_TYPE STREQUAL Release AND softmax IN_LIST attention_kernels AND
      clipped IN_LIST attention_kernels)
     set(seen ${kernels} ${selftest_kernels} ${softmax} ${clipped})
-    sink_emulated_kernels(sink_kernels_asan "-fsanitize=address,undefined;-fno-sanitize=null;-fno-sanitize-recover=all"
-                          ${seen})
+    set(race_flags ${SINK_KERNEL_FLAGS})
+    set(SINK_KERNEL_FLAGS -fsanitize=address,undefined -fno-sanitize=null -fno-sanitize-recover=all)
+    sinklab_kernel_library(sink_kernels_asan ${seen})
+    set(SINK_KERNEL_FLAGS ${race_flags})
   endif()
 else()
   # CMake reads these variables when a target is created, and sink_engine exists already: properties set them again.
@@ -93,23 +86,10 @@ else()
     message(STATUS "no nccl.h: runs on GPUs have one rank")
     target_sources(sink_engine PRIVATE engine/comm/without_nccl.cpp)
   endif()
-  list(APPEND kernels ${attention_kernels})
-  set_source_files_properties(${kernels} ${attention_hopper_kernels} ${run_time} ${selftest_kernels}
-                              PROPERTIES LANGUAGE CUDA)
-  add_library(sink_kernels OBJECT ${kernels} ${run_time})  # a library, so that nvcc's sources can be built alone
-  add_library(sink_hopper_kernels OBJECT ${attention_hopper_kernels})
-  add_library(sink_selftest_kernels OBJECT ${selftest_kernels})
-  foreach(library sink_kernels sink_hopper_kernels sink_selftest_kernels)
-    target_link_libraries(${library} PRIVATE sink_flags CUDA::cudart CUDA::cublasLt)
-    target_compile_definitions(${library} PRIVATE SINK_CUDA)
-    target_compile_options(${library} PRIVATE --extended-lambda --expt-relaxed-constexpr
-                           -Xptxas=--warn-on-spills,--warn-on-local-memory-usage)
-    set_target_properties(${library} PROPERTIES CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
-                          CUDA_RUNTIME_LIBRARY Shared)
-    if(CCACHE)
-      set_target_properties(${library} PROPERTIES CUDA_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
-    endif()
-  endforeach()
+  # Libraries, so that nvcc's sources can be built alone.
+  sinklab_kernel_library(sink_kernels ${kernels} ${attention_kernels} ${run_time})
+  sinklab_kernel_library(sink_hopper_kernels ${attention_hopper_kernels})
+  sinklab_kernel_library(sink_selftest_kernels ${selftest_kernels})
   # wgmma and tensor copies exist on sm_90a alone.
   set_target_properties(sink_hopper_kernels PROPERTIES CUDA_ARCHITECTURES 90a-real)
   if(NCCL_INCLUDE)

@@ -7,7 +7,7 @@
 
 #include "engine/io/html.h"
 #include "engine/tensor_view.h"
-#include "eval/explain/operation_formula.h"
+#include "eval/explain/page_file.h"
 
 namespace sink {
 namespace {

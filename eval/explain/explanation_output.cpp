@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/io/html.h"
-#include "eval/explain/operation_formula.h"
+#include "eval/explain/page_file.h"
 
 namespace sink {
 namespace {
@@ -72,7 +72,7 @@ json row_of_page(const AttentionTrace& t) {
 // The data of the page with all rows, or only that of the query.
 json data_of_page(const Explanation& e, const ExplanationStyle& style, bool all_rows) {
   const AttentionTrace& query_row = e.query_row();
-  OperationFormula formula = formula_of(query_row.operation);
+  OperationFormula formula = query_row.formula;
   json data{{"layer", e.layer},
             {"head", e.head},
             {"query", e.query},
@@ -133,7 +133,7 @@ std::string explanation_json(const Explanation& e, const ExplanationStyle& style
             {"head", t.head},
             {"key_head", t.key_head},
             {"query", e.query},
-            {"formula", json_of(formula_of(t.operation), t.operation)},
+            {"formula", json_of(t.formula, t.operation)},
             {"scale", t.scale},
             {"has_bias", t.has_bias},
             {"q", t.q},

@@ -7,7 +7,6 @@
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
 #include "eval/explain/explanation_output.h"
-#include "eval/explain/operation_formula.h"
 
 namespace sink {
 namespace {
@@ -87,7 +86,7 @@ class TableWriter {
       : e_(explanation),
         style_(style),
         t_(explanation.query_row()),
-        formula_(formula_of(t_.operation)),
+        formula_(t_.formula),
         shown_(shown_keys(t_.keys, style.all_numbers)) {}
 
   std::string text() {

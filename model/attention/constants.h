@@ -29,14 +29,14 @@ template <class Policy>
 struct AttentionPolicy {
   using Op = Policy;
   static Op op() { return {}; }
-  static std::string name() { return Op::name; }
+  static std::string name() { return operation_name<Op>(); }
 };
 
 template <class Operation, double... kConstants>
 struct AttentionPolicy<With<Operation, kConstants...>> {
   using Op = Operation;
   static Op op() { return Op(kConstants...); }
-  static std::string name() { return name_with_constants(Op::name, {kConstants...}); }
+  static std::string name() { return name_with_constants(operation_name<Op>(), {kConstants...}); }
 };
 
 }  // namespace sink

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "autograd/ops/attention_node.h"
+#include "engine/ops/attention/op/softmax.h"
 #include "model/attention/constants.h"
 #include "model/layer/attention_point_of.h"
 #include "model/layer/linear_layer.h"

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograd/ops/attention_node.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "model/attention_point.h"
 
 namespace sink {

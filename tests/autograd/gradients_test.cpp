@@ -1,5 +1,6 @@
 // The backward of attention, of conversions and of recomputation against central differences; the test of an operation
 // has the others.
+#include "engine/ops/attention/op/attention_ops.h"
 #include "tests/support/gradients.h"
 
 #include <doctest/doctest.h>
@@ -103,7 +104,8 @@ void check_attention() {
 }
 #define SINK_ATTENTION_OP(Op) \
   TEST_CASE("gradient: attention with " #Op) { check_attention<Op>(); }
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
 
 TEST_CASE("gradient: recompute, of one layer and inside another") {
   Var x = random_var({2, 3, 5}, 1);

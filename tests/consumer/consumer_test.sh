@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The project in this folder against an installation of the build that this test belongs to, moved to another folder: it is
-# configured, built and run, and its values are those of train_op_sigmoid_none. A library that is missing is named by a
+# configured, built and run, and the values of its own attention operation are those of train_op_sigmoid_none. A library that is missing is named by a
 # sentence. A project that adds the checkout has Sinklab's libraries and no program or test of it.
 #   consumer_test.sh BUILD COMPILER
 set -euo pipefail
@@ -29,15 +29,26 @@ diff <(headers .) <(headers "$work/moved/include/sinklab") || fail "headers are 
 
 try configure found "-DCMAKE_PREFIX_PATH=$work/moved"
 try ninja -C "$work/found"
-"$work/found/train_mine" >"$work/mine" || fail "train_mine failed"
-try "$build/train_op_sigmoid_none" --task bigram-backcopy --layers 1 --heads 2 --width 32 --feed-forward 48 --context 24 --batch 4 \
-  --steps 3 --warmup 0 --eval-sequences 8 --run "$work/run"
-{
-  grep -o '"train_loss": [^,]*' "$work/run/metrics.jsonl"
-  grep -oE '^ "(val_loss|alpha_1)": [^,]*' "$work/run/evaluation.json"
-} | tr -d '":' | sed 's/^ //' >"$work/ours"
-[ "$(wc -l <"$work/ours")" = 5 ] || fail "train_op_sigmoid_none wrote other keys"
-diff "$work/ours" "$work/mine" || fail "train_mine has other values than train_op_sigmoid_none (<)"
+# values PROGRAM: trains it and writes $work/PROGRAM.values, its losses, alpha_1 and the gradients' norms
+values() {
+  local name
+  name=$(basename "$1")
+  try "$1" --task bigram-backcopy --layers 1 --heads 2 --width 32 --feed-forward 48 --context 24 --batch 4 --steps 3 --warmup 0 \
+    --eval-sequences 8 --run "$work/run_$name"
+  {
+    grep -oE '"(train_loss|grad_norm)": [^,]*' "$work/run_$name/metrics.jsonl"
+    grep -oE '^ "(val_loss|alpha_1)": [^,]*' "$work/run_$name/evaluation.json"
+  } >"$work/$name.values"
+  [ "$(wc -l <"$work/$name.values")" -ge 5 ] || fail "$name wrote other keys"
+}
+values "$build/train_op_sigmoid_none"
+values "$work/found/train_mine"
+values "$work/found/train_by_hand"
+diff "$work/train_op_sigmoid_none.values" "$work/train_mine.values" || fail "train_mine has other values than train_op_sigmoid_none (<)"
+diff "$work/train_op_sigmoid_none.values" "$work/train_by_hand.values" || fail "train_by_hand has other values (>)"
+grep -q ' attention=mine"' "$work/run_train_mine/config.toml" || fail "config.toml does not name the operation mine"
+"$work/found/eval_mine" explain --model "$work/run_train_mine" --tokens 1,2,3 >"$work/log" || fail "explain failed"
+grep -q '^operation mine$' "$work/log" || { cat "$work/log" >&2; fail "explain does not name the operation"; }
 
 ! configure missing "-DCMAKE_PREFIX_PATH=$work/moved" -DCMAKE_DISABLE_FIND_PACKAGE_xtensor=ON >"$work/log" 2>&1 ||
   fail "configured without xtensor"
@@ -46,10 +57,10 @@ tr -s ' \n' ' ' <"$work/log" | grep -qF "Sinklab needs xtensor, which is not ins
 ! configure version "-DCMAKE_PREFIX_PATH=$work/moved" -DSINKLAB_VERSION=0.2 >"$work/log" 2>&1 || fail "0.1 passed as 0.2"
 
 try configure added "-DSINKLAB_SOURCE=$source" -DSINK_CUDA=OFF -DSINK_MPI=OFF
-programs=$(ninja -C "$work/added" -t targets all | grep -E ': [A-Z]+_EXECUTABLE_LINKER' | grep -v '^train_mine:' || true)
+programs=$(ninja -C "$work/added" -t targets all | grep -E ': [A-Z]+_EXECUTABLE_LINKER' | grep -vE '^(train_mine|eval_mine|train_by_hand):' || true)
 [ -z "$programs" ] || fail "an added checkout has programs: $programs"
 ninja -C "$work/added" -t commands all >"$work/log"
 grep -q 'attention_Sigmoid.cpp' "$work/log" || fail "an added checkout does not build the libraries"
 ! grep -q 'ablation_baseline\|sink_report' "$work/log" || fail "an added checkout builds what the project does not link"
-try ninja -C "$work/added" CMakeFiles/train_mine.dir/main.cpp.o
+try ninja -C "$work/added" CMakeFiles/ablation_mine.dir/generated/ablation_mine.cpp.o
 echo "consumer_test: an installed and an added Sinklab build the project, which computes what train_op_sigmoid_none does"

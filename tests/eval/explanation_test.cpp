@@ -1,4 +1,6 @@
 // An Explanation of a model: attention weights, and gradients that sum to those of the parameters.
+#include "engine/ops/attention/op/attention_ops.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "eval/explain/explanation.h"
 
 #include <doctest/doctest.h>
@@ -6,7 +8,6 @@
 #include <map>
 
 #include "autograd/tape.h"
-#include "eval/explain/operation_formula.h"
 #include "eval/input_tokens.h"
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"
@@ -147,24 +148,32 @@ TEST_CASE("explain: a place that is not there is refused with the range") {
   CHECK(e.tokens[0] == -1);
 }
 
-TEST_CASE("explain: the header of operations has a formula for each") {
+namespace {
+struct Unsaid : DividedBySumOf<Relu> {};
+}  // namespace
+
+TEST_CASE("explain: every operation says its formula, which agrees with its properties") {
 #define SINK_ATTENTION_OP(Op)                                                                        \
   {                                                                                                  \
-    OperationFormula formula = formula_of(#Op);                                                      \
-    CHECK_MESSAGE(formula.in_table(), #Op);                                                          \
+    OperationFormula formula = operation_formula<Op>();                                              \
+    CHECK_MESSAGE(!formula.g.empty(), #Op);                                                          \
     CHECK_MESSAGE(!formula.whole.empty(), #Op);                                                      \
     CHECK_MESSAGE(formula.post.empty() != HasPost<Op>, #Op);                                         \
     CHECK_MESSAGE((formula.r == "g") == !(HasSeparateNormalizer<Op> || ShiftsByThreshold<Op>), #Op); \
     CHECK_MESSAGE((formula.z == "1") == (Op::normalizer == Normalizer::none), #Op);                  \
     CHECK_MESSAGE((formula.m.find("maximum") != std::string::npos) == ShiftsByMax<Op>, #Op);         \
     CHECK_MESSAGE((formula.m == "threshold") == ShiftsByThreshold<Op>, #Op);                         \
+    CHECK(std::string(operation_name<Op>()) == #Op);                                                 \
   }
-#include "engine/ops/attention/op/attention_ops.def"
-  OperationFormula softmax = formula_of("Softmax"), clipped = formula_of("ClippedSoftmax");
+  SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
+  OperationFormula softmax = operation_formula<Softmax>(), clipped = operation_formula<ClippedSoftmax>();
   CHECK(softmax.whole == "e^s / sum e^s");
   CHECK(softmax.g == "e^x");
   CHECK(softmax.proposed_by == "Vaswani et al. 2017");
   CHECK(clipped.post == "clip");
-  CHECK_FALSE(formula_of("Soft").in_table());
-  CHECK(formula_of("SoftplusNorm").whole.empty());
+  // The formula of the struct that it derives from is another operation's.
+  CHECK(operation_formula<Unsaid>().whole.empty());
+  CHECK(operation_formula<Unsaid>().z.empty());
+  CHECK(std::string(operation_name<Unsaid>()) == "Unsaid");
 }

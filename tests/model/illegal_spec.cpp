@@ -12,11 +12,6 @@ struct illegal : bias_k {
 struct illegal : head_add {
   using Gate = HeadGate;
 };
-#elif defined(SINK_UNLISTED_OPERATION)
-struct Unlisted : Softmax {};
-struct illegal : baseline {
-  using Attention = Unlisted;
-};
 #elif defined(SINK_KIND_MISSING)
 struct illegal {
   using Position = Rotary;

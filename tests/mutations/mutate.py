@@ -25,30 +25,30 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OPS = "engine/ops/"
-OP = OPS + "attention/op/attention_op.h"
+OP = OPS + "attention/op/"
 
 # (what is broken, file, old text, new text, cases that must fail: names or patterns of golden cases)
 POLICIES = [
-    ("ScaledSoftmax: alpha divides", OP, "return S / decltype(S)(alpha);", "return S * decltype(S)(alpha);", ["scale_*"]),
-    ("PNormExp: sums e^x, not e^(px)", OP, "    return exp_fast(R(p) * x);", "    return exp_fast(x);", ["pnorm_exp_*"]),
-    ("PNormSigmoid: gradient of its sum without p", OP, "return R(p) * r(x) * (R(1) - logistic_fast(x));",
+    ("ScaledSoftmax: alpha divides", OP + "scaled_softmax.h", "return S / alpha;", "return S * alpha;", ["scale_*"]),
+    ("PNormExp: sums e^x, not e^(px)", OP + "p_norm_exp.h", "return exp_fast(p * x);", "return exp_fast(x);", ["pnorm_exp_*"]),
+    ("PNormSigmoid: gradient of its sum without p", OP + "p_norm_sigmoid.h", "return R(p) * r(x) * (R(1) - logistic_fast(x));",
      "return r(x) * (R(1) - logistic_fast(x));", ["pnorm_sig_2", "pnorm_sig_3", "pnorm_sig_4"]),
-    ("Sigmoid: derivative without 1 - g", OP, "return gx * (R(1) - gx);", "return gx;",
+    ("Sigmoid: derivative without 1 - g", "engine/dual.h", "y * (R(1) - y) * x.slope", "y * x.slope",
      ["op_sigmoid_none*", "op_sigmoid_norm*", "pos_learnable_sigmoid", "pnorm_sig_1"]),
-    ("SigmoidLogN: no log n", OP, "return log(n);", "return 0 * n;", ["op_sigmoid_logn"]),
-    ("Elu: without the 1", OP, "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x);",
+    ("SigmoidLogN: no log n", OP + "sigmoid_log_n.h", "return log(n);", "return 0 * n;", ["op_sigmoid_logn"]),
+    ("Elu: without the 1", OP + "elu.h", "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x);",
      "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x) - R(1);", ["op_elu_none", "op_elu_norm"]),
-    ("Relu: derivative 1 everywhere", OP, "return x > R(0) ? R(1) : R(0);", "return x > R(0) ? R(1) : R(1);",
+    ("Relu: derivative 1 everywhere", OP + "relu.h", "return x > R(0) ? R(1) : R(0);", "return x > R(0) ? R(1) : R(1);",
      ["op_relu", "pos_learnable_relu", "op_sparsemax*"]),
-    ("Entmax15: not squared", OP, "return half * half;", "return half;", ["op_entmax15*"]),
-    ("ReluN: n + 1", OP, "return n; }", "return n + 1; }", ["op_relu_n"]),
-    ("Linear: without its sign", OP, "{ return x; }", "{ return x < 0 ? -x : x; }",
+    ("Entmax15: not squared", OP + "entmax15.h", "return half * half;", "return half;", ["op_entmax15*"]),
+    ("ReluN: n + 1", OP + "relu_n.h", "return n; }", "return n + 1; }", ["op_relu_n"]),
+    ("Linear: without its sign", OP + "linear.h", "{ return x; }", "{ return x < 0 ? -x : x; }",
      ["kern_id_none", "kern_mlp_none"]),
-    ("LinearMaxAbs: no gradient through its sum", OP, "copysign(R(1), S) : R(0);", "R(0) : R(0);",
+    ("LinearMaxAbs: no gradient through its sum", OP + "linear_max_abs.h", "copysign(R(1), S) : R(0);", "R(0) : R(0);",
      ["kern_id_norm", "kern_mlp_norm"]),
-    ("Softpick: the sum without its absolute value", OP, "return abs(exp_fast(x) - u);",
+    ("Softpick: the sum without its absolute value", OP + "softpick.h", "return abs(exp_fast(x) - u);",
      "return exp_fast(x) - u;", ["op_softpick*"]),
-    ("ClippedSoftmax: gradient where it is clipped", OP, "? R(stretch) : R(0);", "? R(stretch) : R(stretch);",
+    ("ClippedSoftmax: gradient where it is clipped", OP + "clipped_softmax.h", "? R(stretch) : R(0);", "? R(stretch) : R(stretch);",
      ["op_clipped*"]),
     ("EluFeatures: relu instead", "model/features/feature_map.h", "activate<EluPlusOneFunction>", "activate<ReluFunction>",
      ["kern_elu_*"]),
@@ -120,8 +120,8 @@ MORE_POLICIES = [
      "f /= sizes.rotary_factor * sizes.rotary_factor;", ["llama"]),
     ("linear bias: added twice", "model/layer/linear_layer.h", "return bias ? add_bias(y, *bias) : y;",
      "return bias ? add_bias(add_bias(y, *bias), *bias) : y;", ["gpt2", "opt", "gpt_neox", "qwen2", "gpt_oss"]),
-    ("DividedBySum: no gradient through the sum", OP, "S + decltype(S)(kSumEpsilon); }\n  SINK_HD static auto dz(auto S) { return decltype(S)(1); }",
-     "S + decltype(S)(kSumEpsilon); }\n  SINK_HD static auto dz(auto S) { return decltype(S)(0); }",
+    ("DividedBySum: no gradient through the sum", OP + "attention_op.h", "return S + decltype(S)(kSumEpsilon); }",
+     "return S + decltype(S)(kSumEpsilon); }\n  SINK_HD static auto dz(auto S) { return decltype(S)(0); }",
      ["op_sigmoid_norm*", "op_elu_norm", "kern_elu_norm"]),
     ("HeadVectors: low-dimensional keys backwards", "model/extra/head_vectors.h", "? 0 : h) * width + d : -1;",
      "? 0 : h) * width + (learned > 0 ? width - 1 - d : d) : -1;",
@@ -134,19 +134,20 @@ MORE_POLICIES = [
      ["bias_k_v*"]),
     ("MlpFeatures: without ReLU", "model/features/feature_map.h", "linear(activate<ReluFunction>(linear(x_BHTD, up_)), down_)",
      "linear(linear(x_BHTD, up_), down_)", ["kern_mlp_*"]),
-    ("Relu: squared", OP, "return x < R(0) ? R(0) : x;\n  }\n  template <class R>\n  SINK_HD static R dg(R x) {\n"
+    ("Relu: squared", OP + "relu.h", "return x < R(0) ? R(0) : x;\n  }\n  template <class R>\n  SINK_HD static R dg(R x) {\n"
      "    return x > R(0) ? R(1) : R(0);", "return x < R(0) ? R(0) : x * x;\n  }\n  template <class R>\n"
      "  SINK_HD static R dg(R x) {\n    return x > R(0) ? R(2) * x : R(0);", ["op_relu", "op_relu_n", "pos_learnable_relu",
                                                                              "op_sparsemax*"]),
     ("a threshold: the mean of da by weight, not by g'", OPS + "attention/op/attention_row.h",
-     "return row_.dg(x);\n    } else {\n      return w;", "return w;\n    } else {\n      return w;", ["op_entmax15*"]),
+     "return dg(x);\n    } else {\n      return w;", "return w;\n    } else {\n      return w;", ["op_entmax15*"]),
     ("relative_bucket: one long bucket fewer", "model/position/relative_position.h", "if (distance < 16) return distance;",
      "if (distance < 4) return distance;\n  if (distance < 16) return distance - 1;", ["pos_relative", "pos_t5*"]),
-    ("ScaledSoftmax: derivative of its sum", OP, "return decltype(S)(1) / decltype(S)(alpha);", "return decltype(S)(1);", ["scale_*"]),
-    ("PNormExp: the root forgotten", OP, "return pow(S, R(root));", "return S;", ["pnorm_exp_*"]),
+    ("ScaledSoftmax: derivative of its sum", OP + "scaled_softmax.h", "return S / alpha; }",
+     "return S / alpha; }\n  SINK_HD auto dz(auto S) const { return decltype(S)(1); }", ["scale_*"]),
+    ("PNormExp: the root forgotten", OP + "p_norm_exp.h", "return pow(S, R(root));", "return S;", ["pnorm_exp_*"]),
     ("AffineGate: the mean of the values not subtracted", "model/gate/affine_gate.h",
      "gate(add(o_BTE, activate<NegateFunction>(mean_BTE)), scale_BTH)", "gate(o_BTE, scale_BTH)", ["gate_affine*"]),
-    ("Softpick: weights without the 1", OP, "R above = exp_fast(x) - u;", "R above = exp_fast(x) + R(0) * u;", ["op_softpick*"]),
+    ("Softpick: weights without the 1", OP + "softpick.h", "R above = exp_fast(x) - u;", "R above = exp_fast(x) + R(0) * u;", ["op_softpick*"]),
 ]
 
 # Policies that every model has, each with the baseline alone; and those of one model, named at the end, that others above break too.
@@ -155,8 +156,8 @@ ALONE = {
                "if (!ctx.cache) return position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);",
                "if (!ctx.cache) {\n      auto [q, k, v] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());\n"
                "      return {position.rotate(q, ctx), k, v};\n    }"),
-    "softmax": ("Softmax: derivative of the sum left out", OP, "  SINK_HD static auto dz(auto S) { return decltype(S)(1); }\n};\n\n// e^s, shifted",
-                "  SINK_HD static auto dz(auto S) { return decltype(S)(0); }\n};\n\n// e^s, shifted"),
+    "softmax": ("Softmax: derivative of the sum left out", OP + "attention_op.h", "auto z(auto S) { return S; }\n",
+                "auto z(auto S) { return S; }\n  SINK_HD static auto dz(auto S) { return decltype(S)(0); }\n"),
     "scale": ("scores: 1/D instead of 1/sqrt(D)", "model/sizes.h", "1 / std::sqrt(static_cast<double>(width_of_head()))",
               "1 / static_cast<double>(width_of_head())"),
     "causal": ("mask: a query sees the key after it", "engine/key_range.h", "j <= i; ++j) f(j);",
@@ -167,7 +168,7 @@ ALONE = {
     "rms_norm": ("norms: epsilon 1e-6", "model/sizes.h", "norm_epsilon : 1e-5;", "norm_epsilon : 1e-6;"),
     "concat": ("heads: the row of the head after it", OPS + "heads/heads_ref.cpp", "rows[j] = heads[i];",
                "rows[j] = heads[(i + heads_BHTD.dim(2) * heads_BHTD.dim(3)) % heads_BHTD.size()];"),
-    "soft_capped_scores": ("SoftCappedSoftmax: scores as they are", OP,
+    "soft_capped_scores": ("SoftCappedSoftmax: scores as they are", OP + "soft_capped_softmax.h",
                            "return exp_fast(R(cap) * tanh_fast(R(inverse_cap) * x));", "return exp_fast(x);", "gemma2"),
     "soft_cap": ("soft_cap: no slope", OPS + "soft_cap/soft_cap_math.h", "return 1 - t * t;", "return 1 - 0 * t;", "gemma2"),
 }

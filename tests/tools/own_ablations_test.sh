@@ -25,7 +25,7 @@ refused "$work/none.h" "SINK_ABLATIONS: no ablation in $work/none.h"
 printf 'struct bias_k : baseline {};\n' >"$work/known.h"
 refused "$work/known.h" "has an ablation \`bias_k\`, and there is one already of this name"
 printf 'struct twice : baseline {};\nstruct twice : baseline {};\n' >"$work/twice.h"
-refused "$work/twice.h" "has an ablation \`twice\`, and there is one already of this name"
+refused "$work/twice.h" "has two ablations \`twice\`; give one another name"
 
 sed -n '/^\/\/ my_ablations.h$/,/^```$/p' model/ADD_AN_ABLATION.md | sed '$d' >"$work/my_ablations.h"
 grep -q '^struct alibi_relu ' "$work/my_ablations.h" || fail "model/ADD_AN_ABLATION.md has no my_ablations.h with alibi_relu"
@@ -36,7 +36,7 @@ grep -q 'size() - 1)' "$work/build/generated/ablations/list_of_ablations.cpp" ||
 ! ninja -C "$work/build" -t targets all | grep -q '^train_baseline:' || fail "SINK_PROGRAMS=none made train_baseline"
 
 # Its object, linked as train_baseline is: all else is the same.
-mathematics=CMakeFiles/ablation_alibi_relu.dir/generated/ablations/ablation_alibi_relu.cpp.o
+mathematics=CMakeFiles/ablation_alibi_relu.dir/generated/ablation_alibi_relu.cpp.o
 ninja -C "$work/build" "$mathematics" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "it does not compile"; }
 link=$(ninja -C "$build" -t commands train_baseline | tail -n 1)
 link=${link//CMakeFiles\/ablation_baseline.dir\/generated\/ablations\/ablation_baseline.cpp.o/$work/build/$mathematics}

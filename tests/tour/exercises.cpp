@@ -8,6 +8,7 @@
 
 #include "autograd/grad_check.h"
 #include "engine/ops/attention/attention.h"
+#include "engine/ops/attention/op/attention_ops.h"
 #include "engine/ops/layer_norm/layer_norm.h"
 #include "engine/ops/optimizer/adamw.h"
 #include "eval/sink/sink_score.h"
@@ -66,7 +67,7 @@ template <class Op>
 void check_row(const Op& op, Weights (*weights_of)(const std::vector<double>&), const std::vector<double>& s) {
   ScoredRow expected(op, s);
   Weights row = weights_of(s);
-  CAPTURE(Op::name);
+  CAPTURE(operation_name<Op>());
   CHECK(row.m == expected.m.item());
   CHECK(row.S == near(expected.S.item()));
   REQUIRE(row.a.size() == s.size());

@@ -18,6 +18,7 @@
 #include "engine/io/program.h"
 #include "engine/io/setting.h"
 #include "engine/ops/attention/attention.h"
+#include "engine/ops/attention/op/attention_ops.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
 
@@ -66,7 +67,7 @@ Milliseconds measure(Device device, F&& f) {
 
 template <class Op>
 void bench(const std::vector<std::int64_t>& size, DType dtype, const Options& options) {
-  if (!options.op.empty() && options.op != Op::name) return;
+  if (!options.op.empty() && options.op != operation_name<Op>()) return;
   std::int64_t B = size[0], H = size[1], T = size[2], D = size[3];
   Shape shape{B, H, T, D}, row_shape{B, H, T};
   Shape key_shape{B, options.key_heads > 0 ? options.key_heads : H, T, D};
@@ -88,7 +89,7 @@ void bench(const std::vector<std::int64_t>& size, DType dtype, const Options& op
   double gflop = 2e-9 * static_cast<double>(B * H * T * T * D);
   std::printf(
       "{\"op\":\"%s\",\"dtype\":\"%s\",\"B\":%ld,\"H\":%ld,\"T\":%ld,\"D\":%ld,\"device\":\"%s\",\"threads\":%d",
-      Op::name, name_of(dtype), static_cast<long>(B), static_cast<long>(H), static_cast<long>(T), static_cast<long>(D),
+      operation_name<Op>(), name_of(dtype), static_cast<long>(B), static_cast<long>(H), static_cast<long>(T), static_cast<long>(D),
       description_of(device).c_str(), thread_count());
   auto print = [](const char* pass, Milliseconds ms, double gflop_of_pass) {
     std::printf(",\"%s_ms\":%.4g,\"%s_gflops\":%.4g,\"%s_best_gflops\":%.4g", pass, ms.median, pass,
@@ -111,8 +112,9 @@ int run(int argc, char** argv) {
       "bench_attention");
   app.add_option("shape", size, "B H T D")->expected(0, 4)->check(whole_number(1));
   std::vector<std::string> operations;
-#define SINK_ATTENTION_OP(Op) operations.push_back(Op::name);
-#include "engine/ops/attention/op/attention_ops.def"
+#define SINK_ATTENTION_OP(Op) operations.push_back(operation_name<Op>());
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
   app.add_option("--op", options.op, "only this operation")->check(CLI::IsMember(operations))->option_text("NAME");
   app.add_option("--window", options.range.window, "keys a query sees; 0: all")->check(whole_number(0));
   app.add_option("--prefix", options.range.prefix, "first keys that every query sees")->check(whole_number(0));
@@ -128,7 +130,8 @@ int run(int argc, char** argv) {
     for (DType dtype : {DType::F32, DType::BF16}) {
       if (!options.dtype.empty() && options.dtype != name_of(dtype)) continue;
 #define SINK_ATTENTION_OP(Op) bench<Op>(one, dtype, options);
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
     }
   return 0;
 }

@@ -83,23 +83,20 @@ plain() {
 # Relu has a wrong derivative, Elu crashes, Linear never ends. Softmax is as it was.
 kernels_fail() {
   make_from kernels_fail >/dev/null
-  local source=$folder/kernels_fail/source op=engine/ops/attention/op/attention_op.h
+  local source=$folder/kernels_fail/source op=engine/ops/attention/op
   mkdir -p "$source/tools/gpu"
   cp -r engine "$source/engine"
   cp -r tools/gpu/kernels "$source/tools/gpu/kernels"
   python3 - "$source/$op" <<'PYTHON' || { echo "  NOT MET: the faults could be planted"; wrong=$((wrong + 1)); return; }
 import pathlib, sys
-path = pathlib.Path(sys.argv[1])
-text = path.read_text()
-for struct, old, new in (("Relu", "return x > R(0) ? R(1) : R(0);", "return R(1);"),
-                         ("Elu", "return exp_fast(x > R(0) ? R(0) : x);", "__builtin_trap();"),
-                         ("Linear", "SINK_HD static auto g(auto x) { return x; }",
+for name, old, new in (("relu", "return x > R(0) ? R(1) : R(0);", "return R(1);"),
+                         ("elu", "return exp_fast(x > R(0) ? R(0) : x);", "__builtin_trap();"),
+                         ("linear", "SINK_HD static auto g(auto x) { return x; }",
                           "SINK_HD static auto g(auto x) { for (volatile int n = 0; n == 0;) {} return x; }")):
-    begin = text.index(f"struct {struct} ")
-    at = text.index(old, begin)
-    assert at < text.index("\n};", begin)
-    text = text[:at] + new + text[at + len(old):]
-path.write_text(text)
+    path = pathlib.Path(sys.argv[1]) / f"{name}.h"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
 PYTHON
   SINK_CHECK_OPERATION_SECONDS=${REHEARSE_HANG_SECONDS:-30} SINK_CHECK_WORK=$build/gpu_rehearsal_faults check kernels_fail "$source" first
   expect "code 1" test "$code" -eq 1

@@ -15,6 +15,7 @@ foreach(library engine attention autograd io data model eval train ablations)
   set_target_properties(sink_${library} PROPERTIES EXPORT_NAME ${library})
   add_library(Sinklab::${library} ALIAS sink_${library})
 endforeach()
+list(APPEND installed train_main eval_main)  # the main() of the programs of an ablation
 if(NOT PROJECT_IS_TOP_LEVEL OR BUILD_SHARED_LIBS)  # the sanitizers' libraries are shared
   return()
 endif()
@@ -34,5 +35,5 @@ set(generated_package ${PROJECT_BINARY_DIR}/generated/package)
 configure_package_config_file(tools/package/SinklabConfig.cmake.in ${generated_package}/SinklabConfig.cmake
                               INSTALL_DESTINATION ${package} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
 write_basic_package_version_file(${generated_package}/SinklabConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${generated_package}/SinklabConfig.cmake ${generated_package}/SinklabConfigVersion.cmake
+install(FILES tools/package/SinklabExperiment.cmake ${generated_package}/SinklabConfig.cmake ${generated_package}/SinklabConfigVersion.cmake
         DESTINATION ${package} ${development})

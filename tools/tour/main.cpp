@@ -14,6 +14,7 @@
 #include "engine/io/program.h"
 #include "engine/io/setting.h"
 #include "engine/ops/attention/attention.h"
+#include "engine/ops/attention/op/attention_ops.h"
 #include "engine/ops/optimizer/adamw.h"
 #include "engine/ops/rms_norm/rms_norm.h"
 #include "engine/tensor.h"
@@ -130,7 +131,7 @@ template <class Op>
 void print_row(const Op& op) {
   TourRow row;
   row.forward(op);
-  std::printf("%s: m = %.4f, S = %.4f\n", Op::name, row.m_BHT.item(), row.S_BHT.item());
+  std::printf("%s: m = %.4f, S = %.4f\n", operation_name<Op>(), row.m_BHT.item(), row.S_BHT.item());
   print_values("o", row.o_BHTD);  // equals a, because the values are unit vectors
 
   // The loss is the first element of o, which is a_1.

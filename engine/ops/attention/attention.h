@@ -1,5 +1,5 @@
-// Attention: the output of a query is the weighted sum of the values of the keys that it sees. An operation of
-// attention_op.h makes the weights from the scores.
+// Attention: the output of a query is the weighted sum of the values of the keys that it sees. An operation
+// (op/attention_op.h) makes the weights from the scores.
 //
 //     s_ij = scale q_i . k_j + bias_h[max(0, i - j)]     over the n_i keys j that query i sees (engine/key_range.h)
 //     m_i  = what the operation subtracts, for softmax the largest s_ij;   x_ij = s_ij - m_i
@@ -26,22 +26,9 @@
 
 #include "engine/implementation.h"
 #include "engine/key_range.h"
-#include "engine/ops/attention/op/attention_op_check.h"
+#include "engine/tensor.h"
 
 namespace sink {
-
-template <class Op>
-inline constexpr bool listed_in_attention_ops_def = false;
-#define SINK_ATTENTION_OP(Op)                    \
-  static_assert(attention_op_is_complete<Op>()); \
-  template <>                                    \
-  inline constexpr bool listed_in_attention_ops_def<Op> = true;
-#include "engine/ops/attention/op/attention_ops.def"
-
-// Only listed operations are compiled. With this concept a forgotten line is a compile error instead of an undefined
-// reference.
-template <class Op>
-concept AttentionOp = listed_in_attention_ops_def<Op>;
 
 // A vector k* or a logit (not both), and a value v*, zero where undefined.
 struct AttentionExtraKey {
@@ -66,7 +53,7 @@ struct AttentionConfig {
 };
 
 // Computes o_BHTD, and the row shift m_BHT and row sum S_BHT, which the functions below need.
-template <AttentionOp Op>
+template <class Op>
 void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT);
 
@@ -83,7 +70,7 @@ struct AttentionGradients {
 // m_i gets no gradient: where it is the row maximum, the weights do not depend on it. Where it is a threshold, its
 // gradient is the term of D_i:
 //     D_i = sum_j g'(x_ij) dw_ij,  ds_ij = g'(x_ij) (dw_ij - D_i / S_i)
-template <AttentionOp Op>
+template <class Op>
 AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const Tensor& q_BHTD, const Tensor& k_BGKD,
                                       const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,
                                       const Tensor& S_BHT, const AttentionConfig& config);
@@ -109,25 +96,27 @@ struct AttentionStatistics {
 };
 
 // A second pass over q, k and the norms of v with m and S of the forward pass. n_columns is X, at most K.
-template <AttentionOp Op>
+template <class Op>
 AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                                          const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
                                          std::int64_t n_columns);
 
 // All weights a_ij of one sequence and head, F64 (T, E + K); zero where query i does not see key j. E is 1 with an
 // extra key, whose weights are the first column, else 0. For figures and inspection.
-template <AttentionOp Op>
+template <class Op>
 Tensor attention_pattern(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
                          const Tensor& S_BHT, const AttentionConfig& config, std::int64_t b, std::int64_t h);
 
-// Each operation is compiled once, in a source file that CMake generates from its line (see attention_dispatch.h).
-#define SINK_ATTENTION_KERNEL_TEMPLATES(prefix, Op)                        \
-  prefix template decltype(attention<Op>) attention<Op>;                   \
-  prefix template decltype(attention_backward<Op>) attention_backward<Op>; \
-  prefix template decltype(attention_statistics<Op>) attention_statistics<Op>;
-#define SINK_ATTENTION_TEMPLATES(prefix, Op) \
-  SINK_ATTENTION_KERNEL_TEMPLATES(prefix, Op) prefix template decltype(attention_pattern<Op>) attention_pattern<Op>;
-#define SINK_ATTENTION_OP(Op) SINK_ATTENTION_TEMPLATES(extern, Op)
-#include "engine/ops/attention/op/attention_ops.def"
+// The functions above are declared here and compiled once for each operation, in a source of its own that includes
+// attention_dispatch.h: of an operation of the library in one that attention.cmake makes, of another one in that of its
+// ablation.
+#define SINK_ATTENTION_KERNEL_TEMPLATES(Op)                                                                       \
+  template void attention<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, const AttentionConfig&,     \
+                              Tensor&, Tensor&, Tensor&); /* attention_node.h has another one, of Vars */         \
+  template decltype(attention_backward<Op>) attention_backward<Op>;                                               \
+  template decltype(attention_statistics<Op>) attention_statistics<Op>;
+#define SINK_ATTENTION_TEMPLATES(Op)  \
+  SINK_ATTENTION_KERNEL_TEMPLATES(Op) \
+  template decltype(attention_pattern<Op>) attention_pattern<Op>;
 
 }  // namespace sink

@@ -1,11 +1,12 @@
-// Attention for one operation: checks the arguments and selects the implementation. Included only by the source files
-// that CMake generates, one for each line of attention_ops.def.
+// Attention for one operation: checks the arguments and selects the implementation. Included only by the sources that
+// CMake generates, one for each operation.
 #pragma once
 
 #include "engine/ops/attention/attention_check.h"
 #include "engine/ops/attention/cpu/attention_backward_cpu.h"
 #include "engine/ops/attention/cpu/attention_cpu.h"
 #include "engine/ops/attention/cuda/attention_cuda.h"
+#include "engine/ops/attention/op/attention_op_check.h"
 #include "engine/ops/attention/ref/attention_ref.h"
 #include "engine/ops/attention/statistics/attention_statistics_cpu.h"
 #include "engine/ops/attention/statistics/attention_statistics_ref.h"
@@ -23,7 +24,7 @@ struct UpcastF64<const AttentionConfig> {
   void round_back() {}
 };
 
-template <AttentionOp Op>
+template <class Op>
 void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
   attention_check::inputs(q_BHTD, k_BGKD, config);
@@ -33,7 +34,7 @@ void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const T
   SINK_SELECT(q_BHTD, attention<Op>)(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
 }
 
-template <AttentionOp Op>
+template <class Op>
 AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const Tensor& q_BHTD, const Tensor& k_BGKD,
                                       const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,
                                       const Tensor& S_BHT, const AttentionConfig& config) {
@@ -52,7 +53,7 @@ AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const
   return gradients;
 }
 
-template <AttentionOp Op>
+template <class Op>
 AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                                          const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
                                          std::int64_t n_columns) {
@@ -62,7 +63,7 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
   return SINK_SELECT(q_BHTD, attention_statistics<Op>)(op, q_BHTD, k_BGKD, v_BGKD, m_BHT, S_BHT, config, n_columns);
 }
 
-template <AttentionOp Op>
+template <class Op>
 Tensor attention_pattern(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
                          const Tensor& S_BHT, const AttentionConfig& config, std::int64_t b, std::int64_t h) {
   attention_check::inputs(q_BHTD, k_BGKD, config);

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "engine/ops/attention/op/attention_row.h"
 #include "engine/ops/attention/ref/attention_ref.h"
 #include "tests/engine/ops/attention_case.h"
 
@@ -52,7 +53,7 @@ Conditions worst_conditions(const AttentionCase& c, const Op& op) {
 template <class Op>
 void check_backend(const Op& op, const AttentionCase& expected, const Conditions& conditions, DType dtype,
                    Device device = Device::cpu) {
-  CAPTURE(std::string(Op::name));
+  CAPTURE(operation_name<Op>());
   CAPTURE(std::string(name_of(dtype)));
   CAPTURE(conditions.weights);
   CAPTURE(conditions.gradients);

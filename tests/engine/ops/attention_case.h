@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "engine/ops/attention/attention.h"
+#include "engine/ops/attention/op/attention_ops.h"
 #include "engine/rng.h"
 #include "tests/support/keep_worst.h"
 

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "engine/ops/attention/op/attention_ops.h"
 #include "tests/engine/ops/attention_backend.h"
 #include "tests/support/schedules.h"
 
@@ -39,7 +40,8 @@ void check(const Case& c) {
 
 void check_all(const Case& c) {
 #define SINK_ATTENTION_OP(Op) check<Op>(c);
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
 }
 
 // The bytes of all outputs, gradients and statistics of a case.
@@ -124,7 +126,7 @@ TEST_CASE("attention on the device: statistics equal those of the double referen
                            {1, 1, 33, 128, DType::BF16, {}, 1, Extra::bias, 1}};
   for (AttentionCase& c : cases) {
     auto check_statistics = [&](auto op) {
-      CAPTURE(std::string(decltype(op)::name));
+      CAPTURE(operation_name<std::decay_t<decltype(op)>>());
       CAPTURE(c.q.dim(2));
       std::int64_t X = c.q.dim(2) - 4;
       AttentionCase wide = c.to(DType::F64), there = c.to(Device::cuda);
@@ -151,6 +153,7 @@ TEST_CASE("attention on the device: statistics equal those of the double referen
       same("value_share", found.value_share_BH, expected.value_share_BH);
     };
 #define SINK_ATTENTION_OP(Op) check_statistics(Op{});
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
   }
 }

@@ -1,6 +1,7 @@
 // Several documents in a sequence: attention over all of them has the bits of attention over each one alone.
 #include <doctest/doctest.h>
 
+#include "engine/ops/attention/op/attention_ops.h"
 #include "tests/engine/ops/attention_backend.h"
 #include "tests/support/check_refused.h"
 
@@ -40,7 +41,7 @@ AttentionCase alone(const AttentionCase& c, std::int64_t b, Span span) {
 TEST_CASE("attention over documents: the reference has the bits of each document alone") {
   auto check = [&]<class Op>(const Op& op) {
     for (KeyRange range : {KeyRange{}, KeyRange{.window = 3}}) {
-      CAPTURE(std::string(Op::name));
+      CAPTURE(operation_name<Op>());
       AttentionCase c(2, 2, 31, 5, DType::F64, range, 1, Extra::everything, 1);
       c.cut_into_documents();
       c.forward(op);
@@ -74,7 +75,8 @@ TEST_CASE("attention over documents: the reference has the bits of each document
     }
   };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
 }
 
 TEST_CASE("attention over documents: keys that lead are seen by all documents, and see themselves alone") {
@@ -96,7 +98,7 @@ TEST_CASE("attention over documents: keys that lead are seen by all documents, a
 TEST_CASE("attention over documents: the fast kernels equal the double reference") {
   auto check = [&]<class Op>(const Op& op, std::int64_t T, std::int64_t D, const KeyRange& range, Extra extra,
                              std::int64_t lead) {
-    CAPTURE(std::string(Op::name));
+    CAPTURE(operation_name<Op>());
     CAPTURE(T);
     CAPTURE(lead);
     AttentionCase expected = AttentionCase(3, 2, T, D, DType::BF16, range, 1, extra, 1).to(DType::F64);
@@ -111,7 +113,8 @@ TEST_CASE("attention over documents: the fast kernels equal the double reference
 #define SINK_ATTENTION_OP(Op)       \
   check(Op{}, T, 16, {}, extra, 0); \
   check(Op{}, T, 16, {.window = 7}, extra, 1);
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
     }
 }
 

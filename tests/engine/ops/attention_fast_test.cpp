@@ -5,6 +5,8 @@
 #include <cmath>
 
 #include "engine/implementation.h"
+#include "engine/ops/attention/op/attention_ops.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "engine/threads.h"
 #include "tests/engine/ops/attention_backend.h"
 #include "tests/support/in_turn.h"
@@ -35,7 +37,8 @@ void check_fast_all(std::int64_t T, std::int64_t D, const KeyRange& range = {}, 
                     std::int64_t G = 0) {
 #define SINK_ATTENTION_OP(Op) \
   if (in_turn()) check_fast(Op{}, T, D, range, extra, G);
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
 }
 
 }  // namespace
@@ -97,7 +100,7 @@ TEST_CASE("fast attention: huge scores stay finite and right") {
   // Scores of magnitude 1e4: softmax is one-hot nearly everywhere. A score of 1e4 has an f32 rounding error of about
   // 1e-3, which is a relative error of the weights, so o is compared with that tolerance, and gradients must be finite.
   auto check = [&]<class Op>(const Op& op, Extra extra) {
-    CAPTURE(std::string(Op::name));
+    CAPTURE(operation_name<Op>());
     AttentionCase c(1, 2, 100, 32, DType::F32, {}, 1e4, extra);
     AttentionCase expected = c.to(DType::F64);
     c.forward(op);
@@ -108,7 +111,8 @@ TEST_CASE("fast attention: huge scores stay finite and right") {
   };
   for (Extra extra : {Extra::none, Extra::everything}) {
 #define SINK_ATTENTION_OP(Op) check(Op{}, extra);
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
   }
 }
 
@@ -116,7 +120,7 @@ TEST_CASE("fast attention: sums that nearly vanish cost as many digits as they m
   // Keys come in pairs k, -(1 - 1e-4) k, so that sums over whole pairs cancel: LinearNorm divides by about 1e-4 of its
   // summands. Row by row |o_i - expected| <= 1e-5 condition_i sum_j |a_ij| max |v|.
   auto check = [&]<class Op>(const Op& op) {
-    CAPTURE(std::string(Op::name));
+    CAPTURE(operation_name<Op>());
     AttentionCase c(1, 1, 90, 16, DType::F32);
     for (std::int64_t n = 0; n < c.k.size(); ++n)
       if (n / 16 % 2 == 1) c.k.data<float>()[n] = c.k.data<float>()[n - 16] * -(1 - 1e-4f);
@@ -139,7 +143,8 @@ TEST_CASE("fast attention: sums that nearly vanish cost as many digits as they m
     return worst_condition;
   };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
   CHECK(check(LinearNorm{}) > 1e4);
   // A sum of exactly zero causes no division by zero.
   for (DType dtype : {DType::F32, DType::BF16}) {
@@ -149,7 +154,8 @@ TEST_CASE("fast attention: sums that nearly vanish cost as many digits as they m
   c.forward<Op>();            \
   c.backward<Op>();           \
   for (const Tensor* x : c.all_gradients()) CHECK(std::isfinite(largest_difference(*x, *x)));
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
   }
 }
 
@@ -162,7 +168,8 @@ TEST_CASE("fast attention: a NaN in a query reaches its output") {
   c.forward<Op>();                         \
   CHECK(std::isnan(c.o.item(7 * 16 + 3))); \
   CHECK(std::isfinite(c.o.item(6 * 16 + 3)));
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
   }
 }
 
@@ -180,14 +187,15 @@ TEST_CASE("fast attention: a later token changes no earlier output, bit by bit")
           }
           changed.forward<Op>();
           CAPTURE(j);
-          CAPTURE(std::string(Op::name));
+          CAPTURE(operation_name<Op>());
           Tensor before = c.o.reshape({130, 16}), after = changed.o.reshape({130, 16});
           CHECK(same_bits(before.rows(0, j), after.rows(0, j)));
           CHECK_FALSE(same_bits(before.rows(j, j + 1), after.rows(j, j + 1)));
         }
       };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
     }
 }
 
@@ -196,7 +204,7 @@ TEST_CASE("fast attention: a window of T and a prefix of one are causal, bit by 
     for (KeyRange range : {KeyRange{.window = 130}, KeyRange{.window = 1000}, KeyRange{.prefix = 1},
                            KeyRange{.prefix = 1, .window = 130}}) {
       auto check = [&]<class Op>(const Op& op) {
-        CAPTURE(std::string(Op::name));
+        CAPTURE(operation_name<Op>());
         AttentionCase causal(1, 1, 130, 16, dtype, {}, 1, Extra::everything), other = causal.to(dtype);
         other.config.range = range;
         for (AttentionCase* c : {&causal, &other}) {
@@ -208,7 +216,8 @@ TEST_CASE("fast attention: a window of T and a prefix of one are causal, bit by 
           CHECK(same_bits(*causal.all_gradients()[n], *other.all_gradients()[n]));
       };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
     }
 }
 
@@ -216,7 +225,7 @@ TEST_CASE("fast attention: an extra key at -1e30 is none, bit by bit") {
   // Operations for which a score of minus infinity has weight zero.
   auto check = [&]<class Op>(const Op& op) {
     for (DType dtype : {DType::F32, DType::BF16}) {
-      CAPTURE(std::string(Op::name));
+      CAPTURE(operation_name<Op>());
       AttentionCase c(1, 2, 90, 16, dtype), ignored = c.to(dtype);
       ignored.config.extra_key.logit_H = Tensor::full({2}, -1e30);
       ignored.config.extra_key.v_HD = Tensor::full({2, 16}, 3);
@@ -273,7 +282,7 @@ TEST_CASE("fast attention: the same bits with any number of threads") {
                           {3, 4, 150, 4, {}},
                           {3, 4, 150, 1, {}}};
   auto check = [&]<class Op>(const Op& op, const Shape& shape, DType dtype) {
-    CAPTURE(std::string(Op::name));
+    CAPTURE(operation_name<Op>());
     CAPTURE(shape.T);
     AttentionCase one(shape.B, shape.H, shape.T, 24, dtype, shape.range, 1, Extra::everything, shape.G);
     AttentionStatistics one_statistics, more_statistics;
@@ -330,7 +339,7 @@ TEST_CASE("fast attention: key tiles of one head add to dq and dbias in their tu
 TEST_CASE("attention: queries in chunks are all queries") {
   // Results of one query have the same bits; sums over queries have another order.
   auto check = [&]<class Op>(const Op& op, const KeyRange& range, DType dtype) {
-    CAPTURE(std::string(Op::name));
+    CAPTURE(operation_name<Op>());
     CAPTURE(std::string(name_of(dtype)));
     CAPTURE(range.prefix);
     CAPTURE(range.window);
@@ -382,7 +391,8 @@ TEST_CASE("attention: queries in chunks are all queries") {
     for (const KeyRange& range : kMasks) {
 #define SINK_ATTENTION_OP(Op) \
   if (in_turn()) check(Op{}, range, dtype);
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
     }
 }
 

@@ -2,6 +2,7 @@
 // BF16; everything else is computed in double. The errors of the fused kernels are compared with its errors.
 #pragma once
 
+#include "engine/ops/attention/op/attention_row.h"
 #include "engine/ops/attention/ref/attention_ref.h"
 #include "tests/engine/ops/attention_case.h"
 

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/ops/attention/op/attention_ops.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "engine/ops/attention/ref/attention_ref.h"
 #include "tests/support/files.h"
 
@@ -54,7 +56,7 @@ std::vector<std::string> row_of(const Op& op) {
   if constexpr (ShiftsByThreshold<Op>) m = ref::threshold(op, scores);
   for (double s : scores) S += AttentionRow(op, m).r(s - m);
   AttentionRow row(op, m, S, n);
-  std::vector<std::string> cells{Op::name};
+  std::vector<std::string> cells{operation_name<Op>()};
   for (double s : scores) {
     double a = row.post(row.g(s - m) / row.z());
     sum += a;
@@ -64,17 +66,28 @@ std::vector<std::string> row_of(const Op& op) {
   return cells;
 }
 
+template <class Op>
+std::vector<std::string> formula_row_of() {
+  const OperationFormula f = operation_formula<Op>();
+  std::vector<std::string> row{operation_name<Op>(), f.g, f.r, f.z, f.m, f.post, f.proposed_by};
+  for (std::string& cell : row) cell = std::regex_replace(cell, std::regex("\\|"), "&#124;");
+  return row;
+}
+
 }  // namespace
 
 TEST_CASE("page of operations: the weights of its row are those of every operation, in a section each") {
   std::vector<std::vector<std::string>> rows = rows_of(kPage, 6);
+  std::vector<std::vector<std::string>> formulas = rows_of(kPage, 7);
   std::string text = read_bytes(kPage);
   std::size_t count = 0;
 #define SINK_ATTENTION_OP(Op)                                                          \
   ++count;                                                                             \
+  CHECK_MESSAGE(std::find(formulas.begin(), formulas.end(), formula_row_of<Op>()) != formulas.end(), #Op); \
   CHECK_MESSAGE(std::find(rows.begin(), rows.end(), row_of(Op())) != rows.end(), #Op); \
   CHECK_MESSAGE(text.find("\n### " #Op "\n") != std::string::npos, #Op);
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
   CHECK(rows.size() == count + 2);  // with its header and the line below
 }
 

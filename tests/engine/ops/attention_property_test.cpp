@@ -150,7 +150,7 @@ TEST_CASE("attention: an extra key with a key and a value is one key more before
   // The key of the first position is the extra key of the positions after it, without a bias, which would depend on its
   // position.
   auto check = [&]<class Op>(const Op& op) {
-    CAPTURE(std::string(Op::name));
+    CAPTURE(operation_name<Op>());
     for (DType dtype : kTypes) {
       constexpr std::int64_t T = 70, D = 16;
       AttentionCase all = AttentionCase(1, 1, T + 1, D, DType::BF16).to(dtype), c = all;

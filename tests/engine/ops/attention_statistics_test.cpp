@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "engine/ops/attention/op/attention_ops.h"
 #include "tests/engine/ops/attention_case.h"
 #include "tests/support/every_backend.h"
 #include "tests/support/in_turn.h"
@@ -102,7 +103,7 @@ TEST_CASE("attention statistics: equal sums over the whole attention pattern") {
                                   {Extra::logit, D},
                                   {Extra::everything, std::int64_t{129}}}) {
         auto check = [&]<class Op>(const Op& op) {
-          CAPTURE(std::string(Op::name));
+          CAPTURE(operation_name<Op>());
           CAPTURE(std::string(name_of(dtype)));
           CAPTURE(std::string(name_of(extra)));
           CAPTURE(range.window);
@@ -133,7 +134,8 @@ TEST_CASE("attention statistics: equal sums over the whole attention pattern") {
         };
 #define SINK_ATTENTION_OP(Op) \
   if (test::in_turn()) check(Op{});
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
       }
 }
 
@@ -173,7 +175,7 @@ TEST_CASE("attention statistics: NaN in a query makes every mean of its head NaN
       CAPTURE(std::string(name_of(dtype)));
       CAPTURE(device == Device::cuda);
       auto check = [&](auto op) {
-        CAPTURE(std::string(op.name));
+        CAPTURE(operation_name<std::decay_t<decltype(op)>>());
         AttentionCase c(1, 2, 70, D, DType::F64);
         c.q.data<double>()[40 * D + 3] = std::nan("");  // head 0
         c = c.to(dtype).to(device);

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "engine/ops/attention/op/attention_ops.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "tests/engine/ops/attention_case.h"
 #include "tests/support/in_turn.h"
 
@@ -26,7 +28,7 @@ double objective(AttentionCase& c, const Op& op) {
 
 template <class Op>
 void check_gradients(const Op& op, const KeyRange& range, Extra extra, std::int64_t G = 2) {
-  CAPTURE(std::string(Op::name));
+  CAPTURE(operation_name<Op>());
   CAPTURE(range.prefix);
   CAPTURE(range.window);
   CAPTURE(std::string(name_of(extra)));
@@ -80,7 +82,7 @@ TEST_CASE("attention: one-hot keys and values, computed by hand") {
   Tensor o = Tensor::empty({1, 1, 2, 2}, DType::F64), m = Tensor::empty({1, 1, 2}, DType::F64), S = m.clone();
   // The output is the two weights of each row.
   auto check = [&]<class Op>(const Op& op, double a_00, double a_10, double a_11) {
-    CAPTURE(std::string(Op::name));
+    CAPTURE(operation_name<Op>());
     attention(op, q, k, v, config, o, m, S);
     CHECK(o.item(0) == doctest::Approx(a_00).epsilon(1e-14));
     CHECK(o.item(1) == 0);
@@ -206,10 +208,12 @@ TEST_CASE("attention: reference gradients equal finite differences") {
     for (Extra extra : {Extra::none, Extra::everything, Extra::logit}) {
 #define SINK_ATTENTION_OP(Op) \
   if (in_turn()) check_gradients(Op{}, range, extra);
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
     }
 #define SINK_ATTENTION_OP(Op) check_gradients(Op{}, {}, Extra::everything, 1);
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
   for (double p : {0.25, 0.5, 3.0}) {
     check_gradients(PNormExp(p), {}, Extra::everything);
     check_gradients(PNormSigmoid(p), {}, Extra::everything);
@@ -220,7 +224,7 @@ TEST_CASE("attention: reference gradients equal finite differences") {
 
 TEST_CASE("attention: query heads that share a key head are query heads with copies of it") {
   auto check = [&]<class Op>(const Op& op) {
-    CAPTURE(std::string(Op::name));
+    CAPTURE(operation_name<Op>());
     AttentionCase shared(2, 4, 9, 5, DType::F64, {}, 1, Extra::everything, 2);
     AttentionCase copied(2, 4, 9, 5, DType::F64, {}, 1, Extra::everything);
     std::int64_t size = 9 * 5;
@@ -245,7 +249,8 @@ TEST_CASE("attention: query heads that share a key head are query heads with cop
     check_sums(shared.gradients.dv_BGKD, copied.gradients.dv_BGKD);
   };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
 }
 
 TEST_CASE("attention: wrong arguments are refused with both shapes") {

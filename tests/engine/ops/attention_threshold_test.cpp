@@ -79,7 +79,7 @@ double worst_weight(const AttentionCase& c, const Op& op) {
 
 template <class Op>
 void check_closed_form(const Op& op) {
-  CAPTURE(std::string(Op::name));
+  CAPTURE(operation_name<Op>());
   for (DType dtype : kTypes)
     for (KeyRange range : {KeyRange{}, KeyRange{.window = 40}, KeyRange{.prefix = 3, .window = 9}})
       for (Extra extra : {Extra::none, Extra::everything}) {
@@ -116,7 +116,7 @@ TEST_CASE("thresholds: a learned sink of zero queries, forward and backward in c
     config.extra_key = {.logit_H = Tensor::full({1}, b, dtype), .v_HD = Tensor::full({1, 1}, 16, dtype)};
     Tensor o = q.clone(), m = Tensor::zeros({1, 1, 1}, dtype), S = m.clone();
     auto check = [&]<class Op>(const Op& op, double a, double a_extra, double slope, double slope_extra) {
-      CAPTURE(std::string(Op::name));
+      CAPTURE(operation_name<Op>());
       attention(op, q, k, v, config, o, m, S);
       AttentionGradients found = attention_backward(op, grad_o, q, k, v, o, m, S, config);
       CHECK(std::abs(n * a + a_extra - 1) < 1e-12);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/ops/attention/cuda/attention_hopper_cuda.h"
+#include "engine/ops/attention/op/attention_ops.h"
 #include "tests/engine/ops/attention_backend.h"
 #include "tests/engine/ops/attention_naive.h"
 #include "tests/support/schedules.h"
@@ -49,7 +50,7 @@ void check(const Case& c) {
   CAPTURE(c.first_position);
   CAPTURE(c.documents);
   CAPTURE(std::string(name_of(c.extra)));
-  CAPTURE(std::string(Op::name));
+  CAPTURE(operation_name<Op>());
   Op op;
   AttentionCase expected = case_of(c, DType::F64), there = case_of(c, DType::BF16).to(Device::cuda);
   AttentionCase naive = naive_in_bf16(expected, op);
@@ -80,7 +81,8 @@ void check(const Case& c) {
 
 void check_all(const Case& c) {
 #define SINK_ATTENTION_OP(Op) check<Op>(c);
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
 }
 
 template <class Op>

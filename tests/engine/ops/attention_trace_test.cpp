@@ -1,5 +1,7 @@
 // The trace of a row, for every operation: against outputs and gradients of the CPU kernels, against finite
 // differences, and its values against each other.
+#include "engine/ops/attention/op/attention_ops.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "engine/ops/attention/ref/attention_trace.h"
 
 #include <doctest/doctest.h>
@@ -103,7 +105,7 @@ void check_differences(AttentionCase c, const Op& op, const AttentionTrace& t, s
 
 template <class Op>
 void check_operation(const Op& op) {
-  INFO(std::string(Op::name));
+  INFO(operation_name<Op>());
   const KeyRange range{.prefix = 2, .window = 4};
   for (Extra extra : {Extra::everything, Extra::logit, Extra::key_only}) {
     AttentionCase fast(1, 4, 9, 5, DType::F32, range, 1, extra, 2), wide = fast.to(DType::F64);
@@ -126,7 +128,7 @@ void check_operation(const Op& op) {
     CHECK(t.key_head == 1);
     CHECK(t.n == 6);  // the prefix 0 and 1, the window 4 to 7
     CHECK(t.keys.size() == 7);
-    CHECK(std::string(t.operation) == Op::name);
+    CHECK(std::string(t.operation) == operation_name<Op>());
     for (const Key& key : t.keys) CHECK(std::abs(key.a - map.item(7 * 10 + key.j + 1)) < 2e-5);
     check_parts(t, ShiftsByThreshold<Op>);
     check_differences(wide, op, t, 3);
@@ -137,7 +139,8 @@ void check_operation(const Op& op) {
 
 TEST_CASE("trace: rows add up to the fast kernels' results, and move as their gradients say") {
 #define SINK_ATTENTION_OP(Op) check_operation(Op());
-#include "engine/ops/attention/op/attention_ops.def"
+SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
 }
 
 TEST_CASE("trace: without an upstream gradient it is the forward alone, of positions that are there") {

@@ -1,33 +1,33 @@
 // Attention operations that must not compile, each with its error message: CTest compiles this file once per case and
 // searches for the message. Every function has a case with a mistyped name.
 #include "engine/ops/attention/op/attention_op_check.h"
+#include "engine/ops/attention/op/attention_ops.h"
+#include "engine/ops/attention/op/attention_row.h"
 
 namespace sink {
 
 #ifdef SINK_NOT_DERIVED
 struct Illegal {
-  static constexpr const char* name = "Illegal";
   static auto g(auto x) { return x; }
   static auto dg(auto x) { return x; }
 };
-#elif defined(SINK_NO_NAME)
-struct Illegal : Exponential {};
 #elif defined(SINK_NO_G)
 struct Illegal : AttentionOpDefaults {
-  static constexpr const char* name = "Illegal";
   static auto dg(auto x) { return x; }
 };
 #elif defined(SINK_G_IN_DOUBLE)
 struct Illegal : AttentionOpDefaults {
-  static constexpr const char* name = "Illegal";
   static auto g(auto x) { return 2.0 * x; }
   static auto dg(auto x) { return x; }
 };
-#elif defined(SINK_NO_DG)
+#elif defined(SINK_G_OF_ONE_TYPE)
 struct Illegal : AttentionOpDefaults {
-  static constexpr const char* name = "Illegal";
+  static float g(float x) { return x; }
+};
+#elif defined(SINK_DG_IN_DOUBLE)
+struct Illegal : AttentionOpDefaults {
   static auto g(auto x) { return x; }
-  static auto gd(auto x) { return x; }
+  static auto dg(auto x) { return 1.0; }
 };
 #elif defined(SINK_Z_MISTYPED)
 struct Illegal : Relu {
@@ -35,7 +35,7 @@ struct Illegal : Relu {
   static auto Z(auto S) { return S; }
   static auto dz(auto S) { return S / S; }
 };
-#elif defined(SINK_Z_WITHOUT_DZ)
+#elif defined(SINK_Z_OF_ONE_TYPE)
 struct Illegal : Relu {
   static constexpr Normalizer normalizer = Normalizer::sum;
   static float z(float S) { return S; }
@@ -109,11 +109,10 @@ struct Illegal : Relu {
 };
 #elif defined(SINK_THRESHOLD_WITH_NORMALIZER)
 struct Illegal : DividedBySumOf<Sparsemax> {};
-#elif defined(SINK_DPOST_MISTYPED)
+#elif defined(SINK_POST_MISTYPED)
 struct Illegal : Relu {
   static constexpr bool has_post = true;
-  static auto post(auto w) { return w + w; }
-  static auto dpots(auto w) { return w; }
+  static auto pots(auto w) { return w + w; }
 };
 #elif defined(SINK_POST_NOT_STATED)
 struct Illegal : Relu {

@@ -7,6 +7,8 @@
 #include "engine/check.h"
 #include "engine/ops/attention/attention_check.h"
 #include "engine/ops/attention/cuda/attention_cuda.h"
+#include "engine/ops/attention/op/attention_ops.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "tools/gpu/kernels/kernel_device.h"
 
 namespace sink {
@@ -86,7 +88,7 @@ struct Arguments {
 template <class F>
 void with_operation(const std::string& name, F f) {
 #define SINK_ATTENTION_OP(Op) \
-  if (name == Op::name) return f(Op());
+  if (name == operation_name<Op>()) return f(Op());
 #include "built_operations.def"  // of build.sh
   fail("kernels", "no operation is called " + name + ": expected one of " + sink_operations(), Exit::usage);
 }
@@ -116,7 +118,7 @@ const char* sink_last_error() { return last_error.c_str(); }
 const char* sink_operations() {
   static const std::string names = [] {
     std::string all;
-#define SINK_ATTENTION_OP(Op) all += (all.empty() ? "" : ",") + std::string(Op::name);
+#define SINK_ATTENTION_OP(Op) all += (all.empty() ? "" : ",") + std::string(operation_name<Op>());
 #include "built_operations.def"  // of build.sh
     return all;
   }();

@@ -25,7 +25,7 @@ sources="engine/check.cpp engine/recording.cpp engine/shape.cpp engine/storage.c
   engine/ops/attention/attention.cpp $kernels/attention_kernels.cpp"
 cuda_sources="engine/cuda/tensor_kernels.cu $(ls engine/ops/attention/cuda/*.cu)"
 # Four per operation, so that 16 cores are busy. Two have Hopper's kernels.
-names=$(sed -n 's/^SINK_ATTENTION_OP(\([A-Za-z]*\)).*/\1/p' engine/ops/attention/op/attention_ops.def)
+names=$(sed -n 's/^  F(\([A-Za-z0-9]*\)).*/\1/p' engine/ops/attention/op/attention_ops.h)
 [ -z "$operations" ] || names=${operations//,/ }
 write() {  # write FILE: its standard input, if that differs
   cat >"$1.new"
@@ -36,10 +36,10 @@ for op in $names; do
   for pass in forward backward; do
     name=attention
     [ "$pass" = forward ] || name=attention_backward
-    printf '#include "engine/ops/attention/cuda/attention_%s_cuda.cuh"\n%s\n' "$pass" \
+    printf '#include "engine/ops/attention/cuda/attention_%s_cuda.cuh"\n#include "engine/ops/attention/op/attention_ops.h"\n%s\n' "$pass" \
       "namespace sink::cuda { template decltype($name<$op>) $name<$op>; }" | write "$objects/${op}_$pass.cu"
     name+=_on_hopper
-    printf '#include "engine/ops/attention/cuda/attention_hopper_%s_cuda.cuh"\n%s\n' "$pass" \
+    printf '#include "engine/ops/attention/cuda/attention_hopper_%s_cuda.cuh"\n#include "engine/ops/attention/op/attention_ops.h"\n%s\n' "$pass" \
       "namespace sink::cuda { template decltype($name<$op>) $name<$op>; }" | write "$objects/${op}_hopper_$pass.cu"
   done
 done | { cat; echo "#undef SINK_ATTENTION_OP"; } | write "$objects/built_operations.def"

@@ -2,7 +2,7 @@
 // add the choices of the paper's released code to them, one at a time, to show which choice makes which training fail.
 // The study is failed.toml in this folder. Not part of every build; made by
 //
-//   cmake --preset release -DSINK_ABLATIONS=train/studies/released/released_choices.h -DSINK_ATTENTION_WHERE_USED=ON
+//   cmake --preset release -DSINK_ABLATIONS=train/studies/released/released_choices.h
 #pragma once
 
 #include "model/ablations.h"
@@ -19,7 +19,6 @@ R in_bf16(R x) {
 // -6.24 or so nothing is left (e^-6.24 = 2^-9), and a row can be without any weight. The derivative e^s does not
 // cancel. The products around it are as precise as the run says.
 struct EluInBf16 : AttentionOpDefaults {
-  static constexpr const char* name = "EluInBf16";
   template <class R>
   static R g(R x) {
     R s = in_bf16(x);
@@ -34,12 +33,10 @@ struct EluInBf16 : AttentionOpDefaults {
 };
 
 struct EluNormInBf16 : DividedBySumOf<EluInBf16> {
-  static constexpr const char* name = "EluNormInBf16";
 };
 
 // The same without the cancellation: rounded once. What is different from it comes from the cancellation.
 struct EluNormRounded : DividedBySum {
-  static constexpr const char* name = "EluNormRounded";
   template <class R>
   static R g(R x) {
     return in_bf16(Elu::g(in_bf16(x)));
@@ -52,7 +49,6 @@ struct EluNormRounded : DividedBySum {
 
 // The cancelling values with a divisor that cannot vanish: a row without weight has no gradient of 10^8 then.
 struct EluNormInBf16Floor : EluInBf16 {
-  static constexpr const char* name = "EluNormInBf16Floor";
   static constexpr Normalizer normalizer = Normalizer::sum;
   template <class R>
   static R z(R S) {
@@ -66,7 +62,6 @@ struct EluNormInBf16Floor : EluInBf16 {
 
 // s / max(sum |s|, 1): the signed similarity divided by a sum that cannot cancel.
 struct LinearMaxOfAbs : Linear {
-  static constexpr const char* name = "LinearMaxOfAbs";
   static constexpr Normalizer normalizer = Normalizer::sum;
   static constexpr bool has_separate_normalizer = true;
   template <class R>
@@ -92,7 +87,6 @@ struct LinearMaxOfAbs : Linear {
 // e^s / (sum e^(p s))^(1/p) without the row maximum taken off, as the formula is written: in float it overflows where
 // p s > 88.7.
 struct PNormExpAsWritten : AttentionOpDefaults {
-  static constexpr const char* name = "PNormExpAsWritten";
   static constexpr Normalizer normalizer = Normalizer::sum;
   static constexpr bool has_separate_normalizer = true;
   Constant p, root, root_minus_1;
@@ -129,20 +123,6 @@ struct PNormExpAsWritten : AttentionOpDefaults {
     return R(root) * pow(S, R(root_minus_1));
   }
 };
-
-// Compiled with each of their ablations (SINK_ATTENTION_WHERE_USED), not with the engine.
-template <>
-inline constexpr bool listed_in_attention_ops_def<EluInBf16> = true;
-template <>
-inline constexpr bool listed_in_attention_ops_def<EluNormInBf16> = true;
-template <>
-inline constexpr bool listed_in_attention_ops_def<EluNormRounded> = true;
-template <>
-inline constexpr bool listed_in_attention_ops_def<EluNormInBf16Floor> = true;
-template <>
-inline constexpr bool listed_in_attention_ops_def<LinearMaxOfAbs> = true;
-template <>
-inline constexpr bool listed_in_attention_ops_def<PNormExpAsWritten> = true;
 
 // Rotary positions whose table of cosines and sines is rounded to bf16.
 struct RotaryInBf16 : Rotary {

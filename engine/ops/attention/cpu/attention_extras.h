@@ -6,6 +6,7 @@
 
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/attention/cpu/attention_tile.h"
+#include "engine/ops/attention/op/attention_row.h"
 
 namespace sink::cpu {
 

@@ -4,6 +4,7 @@
 
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/attention/cpu/attention_cpu.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "engine/threads.h"
 
 namespace sink::cpu {

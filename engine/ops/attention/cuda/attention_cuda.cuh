@@ -9,6 +9,7 @@
 #include "engine/cuda/fast_float.cuh"
 #include "engine/cuda/warp.cuh"
 #include "engine/ops/attention/cuda/attention_cuda.h"
+#include "engine/ops/attention/op/attention_row.h"
 
 namespace sink::cuda {
 

@@ -1,5 +1,5 @@
 // Attention on the CUDA device, F32 and BF16, computed in float. Each operation is compiled once, in a .cu file that
-// CMake generates from its line of attention_ops.def.
+// CMake generates.
 #pragma once
 
 #include "engine/ops/attention/attention.h"

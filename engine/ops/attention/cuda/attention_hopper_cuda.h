@@ -1,5 +1,5 @@
 // The passes in BF16 on GPUs of compute capability 9.0. Each operation is compiled once for sm_90a, in a .cu file that
-// CMake generates from its line of attention_ops.def.
+// CMake generates.
 #pragma once
 
 #include "engine/cuda/cuda_memory.h"

@@ -1,5 +1,6 @@
-// One row of attention with an operation of attention_op.h: its functions, or the defaults of those that it does not
-// have. The reference, kernels and tests call operations only through this file.
+// One row of attention with an operation: its functions, the defaults of those that it does not have, and the
+// derivatives, its own or derived (engine/dual.h). The reference, kernels and tests call operations only through this
+// file.
 #pragma once
 
 #include <limits>
@@ -92,22 +93,30 @@ class AttentionRow {
 
   // Functions of x = s - m.
   SINK_HD R g(R x) const { return row_.g(x); }
-  SINK_HD R dg(R x) const { return row_.dg(x); }
+  SINK_HD R dg(R x) const {
+    if constexpr (requires { row_.dg(x); }) {
+      return row_.dg(x);
+    } else {
+      return dual_row().g(Dual<R>(x, R(1))).slope;
+    }
+  }
   SINK_HD R r(R x) const {
     if constexpr (HasSeparateNormalizer<Op>) {
       return row_.r(x);
     } else if constexpr (ShiftsByThreshold<Op>) {
-      return row_.dg(x);
+      return dg(x);
     } else {
       return row_.g(x);
     }
   }
   // The derivative of what z (or the threshold) depends on: of r, or of g where m is a threshold.
   SINK_HD R dr(R x) const {
-    if constexpr (HasSeparateNormalizer<Op>) {
+    if constexpr (!HasSeparateNormalizer<Op>) {
+      return dg(x);
+    } else if constexpr (requires { row_.dr(x); }) {
       return row_.dr(x);
     } else {
-      return row_.dg(x);
+      return dual_row().r(Dual<R>(x, R(1))).slope;
     }
   }
   SINK_HD R z() const {
@@ -121,12 +130,14 @@ class AttentionRow {
   }
   // What D_i is multiplied by in ds_ij: z', or 1 / S where m is a threshold.
   SINK_HD R dz() const {
-    if constexpr (DividesBySum<Op>) {
-      return row_.dz(S);
-    } else if constexpr (ShiftsByThreshold<Op>) {
+    if constexpr (ShiftsByThreshold<Op>) {
       return R(1) / S;
-    } else {
+    } else if constexpr (!DividesBySum<Op>) {
       return R(0);
+    } else if constexpr (requires { row_.dz(S); }) {
+      return row_.dz(S);
+    } else {
+      return dual_row().z(Dual<R>(S, R(1))).slope;
     }
   }
   // Functions of w = g(x) / z.
@@ -138,16 +149,18 @@ class AttentionRow {
     }
   }
   SINK_HD R dpost(R w) const {
-    if constexpr (HasPost<Op>) {
+    if constexpr (!HasPost<Op>) {
+      return R(1);
+    } else if constexpr (requires { op_.dpost(w); }) {
       return op_.dpost(w);
     } else {
-      return R(1);
+      return op_.post(Dual<R>(w, R(1))).slope;
     }
   }
   // The factor of dw_ij in D_i, for x and w = g(x) / z: w, or g'(x) where m is a threshold.
   SINK_HD R in_D(R x, R w) const {
     if constexpr (ShiftsByThreshold<Op>) {
-      return row_.dg(x);
+      return dg(x);
     } else {
       return w;
     }
@@ -163,6 +176,9 @@ class AttentionRow {
   }
 
  private:
+  // The functions on numbers with derivatives; m is a constant.
+  SINK_HD auto dual_row() const { return row_functions(op_, Dual<R>(m, R(0))); }
+
   Op op_;
   RowFunctions<Op, R> row_;
 };

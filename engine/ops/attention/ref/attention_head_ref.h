@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/ops/attention/attention_check.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "engine/ops/reference_row.h"
 
 namespace sink::ref {

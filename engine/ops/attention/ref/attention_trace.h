@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/ops/attention/attention.h"
+#include "engine/ops/attention/op/operation_formula.h"
 
 namespace sink {
 
@@ -31,7 +32,8 @@ struct AttentionTrace {
     std::vector<double> dk, dv;             // this row's terms of dk_j and dv_j
   };
 
-  const char* operation = "";  // Op::name
+  const char* operation = "";  // its name
+  OperationFormula formula;
   std::int64_t i = 0, head = 0, key_head = 0;
   double scale = 0;
   bool has_bias = false;
@@ -55,14 +57,12 @@ struct AttentionTrace {
 
 // Traces the query at position i, at least config.first_position, of sequence b and head h. If do_BHTD is defined, also
 // the gradients through this row alone. Tensors of any type, computed in F64.
-template <AttentionOp Op>
+template <class Op>
 AttentionTrace attention_trace(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                                const AttentionConfig& config, const Tensor& do_BHTD, std::int64_t b, std::int64_t h,
                                std::int64_t i);
 
 // Compiled once per operation, as attention is.
-#define SINK_ATTENTION_TRACE_TEMPLATE(prefix, Op) prefix template decltype(attention_trace<Op>) attention_trace<Op>;
-#define SINK_ATTENTION_OP(Op) SINK_ATTENTION_TRACE_TEMPLATE(extern, Op)
-#include "engine/ops/attention/op/attention_ops.def"
+#define SINK_ATTENTION_TRACE_TEMPLATE(Op) template decltype(attention_trace<Op>) attention_trace<Op>;
 
 }  // namespace sink

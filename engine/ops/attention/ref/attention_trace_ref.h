@@ -107,7 +107,8 @@ AttentionTrace attention_trace(const Op& op, const Tensor& q_BHTD, const Tensor&
                                std::int64_t i) {
   Head head(q_BHTD, k_BGKD, v_BGKD, config, h);
   AttentionTrace trace = trace_of_scores(head, b, h, i);
-  trace.operation = Op::name;
+  trace.operation = operation_name<Op>();
+  trace.formula = operation_formula<Op>();
   trace.o.resize(static_cast<std::size_t>(head.v.D));
   attention_row(op, head, b, h, i, trace.o, &trace.m, &trace.S);
   trace_weights(op, trace);
@@ -122,7 +123,7 @@ AttentionTrace attention_trace(const Op& op, const Tensor& q_BHTD, const Tensor&
 
 namespace sink {
 
-template <AttentionOp Op>
+template <class Op>
 AttentionTrace attention_trace(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                                const AttentionConfig& config, const Tensor& do_BHTD, std::int64_t b, std::int64_t h,
                                std::int64_t i) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/ops/attention/attention.h"
+#include "engine/ops/attention/op/attention_row.h"
 
 namespace sink {
 
