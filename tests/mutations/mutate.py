@@ -261,7 +261,7 @@ FORMULAS = [
      "settings.weight_decay = range.weight_decay;", "", TESTS + "decay_groups_test"),
     ("Muon: scaled by the smaller dimension", "train/optimizers/muon_optimizer.cpp", "std::max(m.dim(0), m.dim(1))",
      "std::min(m.dim(0), m.dim(1))", TESTS + "optimizer_golden_test"),
-    ("OrthoAdam: the step is not rotated back", "train/optimizers/ortho_adam_optimizer.cpp", "rotation.rotate_back(step)", "step",
+    ("OrthoAdam: the step is not rotated back", "train/optimizers/orthoadam_optimizer.cpp", "rotation.rotate_back(step)", "step",
      TESTS + "optimizer_golden_test"),
     ("cross_entropy: gradient without the target's 1", OPS + "cross_entropy/cross_entropy_ref.cpp",
      "if (target >= 0) logits_V[static_cast<std::size_t>(target)] -= gradient_scale;", "", TESTS + "cross_entropy_test"),

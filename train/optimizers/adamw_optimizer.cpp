@@ -1,6 +1,7 @@
 // AdamW (Loshchilov and Hutter 2019), the optimizer of the paper; engine/ops/optimizer/adamw.h has the formula. One
-// call updates the whole arena if all of it has the same decay.
+// call updates the whole arena if all of it has the same decay. State: first_moment (m), second_moment (v).
 #include "engine/ops/optimizer/adamw.h"
+#include "train/optimizer.h"
 #include "train/optimizers/optimizers.h"
 
 namespace sink {

@@ -1,6 +1,7 @@
 // Lion (Chen et al. 2023): engine/ops/optimizer/lion.h has the formula. Its authors take beta1 = 0.9 and beta2 = 0.99,
-// a learning rate 3 to 10 times smaller than AdamW's, and a weight decay as many times larger.
+// a learning rate 3 to 10 times smaller than AdamW's, and a weight decay as many times larger. State: momentum (m).
 #include "engine/ops/optimizer/lion.h"
+#include "train/optimizer.h"
 #include "train/optimizers/optimizers.h"
 
 namespace sink {
