@@ -256,7 +256,7 @@ FORMULAS = [
     ("AdamW: no bias correction of the mean", OPS + "optimizer/adamw.h", "step.learning_rate / (1 - std::pow(s.beta1, step.update))",
      "step.learning_rate", TESTS + "adamw_test"),
     ("Lion: the mean with beta1", OPS + "optimizer/lion.h", "m = k.beta2 * m + k.one_minus_beta2 * g;", "m = c;",
-     TESTS + "lion_test"),
+     TESTS + "update_test"),
     ("AdamW: one weight decay for all groups", "train/optimizers/element_wise_optimizer.h",
      "settings.weight_decay = range.weight_decay;", "", TESTS + "decay_groups_test"),
     ("Muon: scaled by the smaller dimension", "train/optimizers/muon_optimizer.cpp", "std::max(m.dim(0), m.dim(1))",

@@ -35,6 +35,9 @@ void update(const Tensor& step_scalars, const Tensor& input, Tensor& out, Tensor
 // Two steps on slices that start at element `first`; `with_out`: the tensor that an update may write in addition.
 template <class U, std::size_t K>
 void check_steps(std::int64_t n, std::int64_t first, double squared_norm, double loss, bool with_out) {
+  CAPTURE(n);
+  CAPTURE(first);
+  CAPTURE(squared_norm);
   const bool finite = std::isfinite(squared_norm + loss);
   Tensors given;  // in place: the weights, then state, of which some must not be negative; input; out; the scalars
   for (std::uint64_t seed = 0; seed < K + 2; ++seed) given.push_back(random_tensor({n + first}, DType::F32, seed));
@@ -61,14 +64,13 @@ template <class U, class... X>
 void check_update(void (*)(X&...)) {
   constexpr std::size_t K = sizeof...(X);
   CAPTURE(U::name);
-  for (std::int64_t n : {0, 1, 7, 256, 1003, 50001})
+  for (std::int64_t n : {0, 1, 7, 256, 1003})
     for (std::int64_t first : {0, 1, 8})
-      for (auto [squared_norm, loss] : {std::pair<double, double>{1, 0}, {64, 0}, {INFINITY, 0}, {NAN, 0}, {1, NAN}}) {
-        if (n > 1100 && (first == 1 || !std::isfinite(squared_norm + loss))) continue;
-        CAPTURE(n);
-        CAPTURE(first);
-        for (bool with_out : {false, true}) check_steps<U, K>(n, first, squared_norm, loss, with_out);
-      }
+      for (double squared_norm : {1.0, 64.0})
+        for (bool with_out : {false, true}) check_steps<U, K>(n, first, squared_norm, 0, with_out);
+  check_steps<U, K>(50001, 0, 64, 0, true);  // several chunks and blocks
+  for (auto [squared_norm, loss] : {std::pair<double, double>{INFINITY, 0}, {NAN, 0}, {1, NAN}, {1, -INFINITY}})
+    for (std::int64_t n : {7, 256}) check_steps<U, K>(n, 0, squared_norm, loss, true);
   // Shapes and types that do not fit are named.
   const Tensor input = Tensor::zeros({2, 3}), step_scalars = step_scalars_of();
   Tensor none, of_another_type = Tensor::zeros({2, 3}, U::writes_copy ? DType::F32 : DType::BF16);
