@@ -116,6 +116,25 @@ TEST_CASE("layout: every operation has a contract, a reference, a CPU and a CUDA
   CHECK(operations.size() >= 10);
 }
 
+// Their loops are those of the operation update.h, so the header of one has the formula alone: in double, and as
+// constants and an element of any type.
+TEST_CASE("layout: every element-wise update has a reference in double, is compiled and has a test of its formula") {
+  const fs::path folder = kRoot / "engine/ops/optimizer";
+  const std::string compiled = text_of(folder / "updates.h");
+  int updates = 0;
+  for (const fs::path& path : files_under("engine/ops/optimizer", kHeaders)) {
+    if (text_of(path).find(" : ElementUpdate {") == std::string::npos) continue;
+    const std::string op = path.stem().string();
+    ++updates;
+    check_in_double(path);
+    CHECK_MESSAGE(compiled.find("/" + op + ".h\"\n") != std::string::npos, op, " is not in updates.h");
+    CHECK_MESSAGE((fs::exists(kRoot / "tests/engine/ops" / (op + "_test.cpp")) ||
+                   fs::exists(kRoot / "tests/train/optimizers" / (op + "_optimizer_test.cpp"))),
+                  op, " has no test of its formula");
+  }
+  CHECK(updates >= 4);
+}
+
 // Its backends are templates, compiled once per operation.
 TEST_CASE("layout: attention has a room for each backend") {
   const fs::path attention = kRoot / "engine/ops/attention";

@@ -11,6 +11,7 @@
 #include "engine/threads.h"
 #include "train/distributed/rank_plan.h"
 #include "train/initial_model.h"
+#include "train/optimizers/optimizers.h"
 #include "train/progress.h"
 
 namespace sink {
@@ -144,15 +145,14 @@ int print_dry_run(TrainingRun& run) {
 std::string text_of_rank_plan(const RunConfig& config, const Ablation& ablation, std::int64_t vocabulary, int ranks) {
   require_ranks_divide(config, ranks);
   const std::unique_ptr<LanguageModel> model = make_unallocated_model(config, ablation, vocabulary);
-  RankPlan plan{.buckets = model->parameters().bucket_sizes(ranks),
-                .ranks = ranks,
-                .zero = config.zero,
-                .micro_batches = config.accumulate,
-                .ordered = config.gradient_sum == "ordered",
-                .bf16 = config.precision == "bf16",
-                .bytes = config.precision == "f64" ? 8 : 4,
-                .moments = config.optimizer == "adamw" ? 2 : 1};
-  if (config.optimizer == "muon" || config.optimizer == "orthoadam") plan.moments = 2;  // at most
+  const RankPlan plan{.buckets = model->parameters().bucket_sizes(ranks),
+                      .ranks = ranks,
+                      .zero = config.zero,
+                      .micro_batches = config.accumulate,
+                      .ordered = config.gradient_sum == "ordered",
+                      .bf16 = config.precision == "bf16",
+                      .bytes = config.precision == "f64" ? 8 : 4,
+                      .moments = optimizer_kind(config.optimizer).moments};
   const auto tokens = static_cast<double>(config.tokens_per_step());
   std::string text;
   auto say = [&](const char* name, const std::string& what) { text += str_format("%-16s %s\n", name, what); };

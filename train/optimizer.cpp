@@ -128,17 +128,14 @@ std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunC
 
 std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config,
                                           const ParameterShards& shards) {
-  if (config.optimizer == "adamw") return make_adamw(parameters, config, shards);
-  if (config.optimizer == "sgd") return make_sgd(parameters, config, shards);
-  if (config.optimizer == "lion") return make_lion(parameters, config, shards);
-  if (!shards.is_whole())
+  const OptimizerKind& kind = optimizer_kind(config.optimizer);
+  if (!kind.element_wise && !shards.is_whole())
     fail("train",
-         "--zero shards the state of element-wise optimisers (adamw, lion, sgd); " + config.optimizer +
+         "--zero shards the state of element-wise optimizers (" +
+             optimizers_that([](const OptimizerKind& other) { return other.element_wise; }) + "); " + kind.name +
              " looks at whole matrices: it needs --zero 0",
          Exit::usage);
-  if (config.optimizer == "muon") return make_muon(parameters, config);
-  if (config.optimizer == "orthoadam") return make_ortho_adam(parameters, config);
-  fail("train", "expected the optimiser adamw, sgd, lion, muon or orthoadam, got " + config.optimizer, Exit::usage);
+  return kind.make(parameters, config, shards);
 }
 
 }  // namespace sink

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <set>
 
 #include "engine/check.h"
@@ -19,6 +18,7 @@
 #include "engine/io/settings_toml.h"
 #include "engine/io/utf8.h"
 #include "model/size_settings.h"
+#include "train/optimizers/optimizers.h"
 #include "train/run_config_table.h"
 
 namespace sink {
@@ -182,19 +182,13 @@ RunConfig layered(const CommandLine& line, const std::string& ablation, const st
 // Refuses flags that the run does not read: what is asked for and does nothing would mislead. A recipe may hold
 // them, as config.toml holds every setting.
 void require_read_flags(const IsGiven& is_given, const RunConfig& config) {
-  static const std::map<std::string, std::set<std::string>> readers{
-      {"momentum", {"sgd", "muon"}},
-      {"beta1", {"adamw", "lion", "muon", "orthoadam"}},
-      {"beta2", {"adamw", "lion", "muon", "orthoadam"}},
-      {"adam-epsilon", {"adamw", "muon", "orthoadam"}},
-  };
-  for (const auto& [flag, optimizers] : readers) {
-    if (optimizers.contains(config.optimizer) || !is_given(flag)) continue;
-    std::string who;
-    for (const std::string& optimizer : optimizers) who += (who.empty() ? "" : ", ") + optimizer;
-    refuse("--" + flag + " is not read by --optimizer " + config.optimizer + ", but by " + who +
-           ": leave it out, or choose one of them");
-  }
+  const OptimizerKind& optimizer = optimizer_kind(config.optimizer);
+  for (const OptimizerKind& other : optimizer_kinds())
+    for (const std::string& flag : other.settings)
+      if (!optimizer.reads(flag) && is_given(flag))
+        refuse("--" + flag + " is not read by --optimizer " + optimizer.name + ", but by " +
+               optimizers_that([&](const OptimizerKind& kind) { return kind.reads(flag); }) +
+               ": leave it out, or choose one of them");
   if (is_given("min-learning-rate") && config.schedule == "constant")
     refuse(
         "--min-learning-rate is where --schedule cosine ends, and the schedule is constant: leave it out, or give "
@@ -337,9 +331,10 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
   if (config.zero > 1)
     refuse("--zero must be 0 or 1, got " + std::to_string(config.zero) +
            ": gradients and parameters are not sharded; --zero 1 trains to the same bits");
-  if ((config.decay == "qk" || config.decay == "vo") && (config.optimizer == "muon" || config.optimizer == "orthoadam"))
+  if ((config.decay == "qk" || config.decay == "vo") && !optimizer_kind(config.optimizer).element_wise)
     refuse("--decay " + config.decay + " decays a part of attention.qkv.weight, which --optimizer " + config.optimizer +
-           " updates as a whole: choose adamw, sgd or lion, or another group");
+           " updates as a whole: choose one of " +
+           optimizers_that([](const OptimizerKind& kind) { return kind.element_wise; }) + ", or another group");
   const std::int64_t sequences = config.batch * config.accumulate;  // of a step
   if (config.data_order == "released" && sequences % config.loader_ranks != 0)
     refuse("--loader-ranks must divide the sequences of a step (--batch times --accumulate), got " +

@@ -21,7 +21,7 @@ struct RunConfig : DataConfig, Sizes {
   std::int64_t batch = 48;  // sequences per micro-batch
 
   // Optimisation.
-  std::string optimizer = "adamw";  // adamw | sgd | lion | muon | orthoadam (train/optimizers/)
+  std::string optimizer = "adamw";  // a row of train/optimizers/optimizers.def
   std::int64_t steps = 1000;
   double learning_rate = 4e-3;
   std::string schedule = "constant";      // after warm-up: constant | cosine
@@ -31,7 +31,7 @@ struct RunConfig : DataConfig, Sizes {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double adam_epsilon = 1e-8;
-  double momentum = 0.95;  // of sgd and muon
+  double momentum = 0.95;
   double weight_decay = 0.1;
   std::string decay = "all";      // what is decayed, a group of decay_groups.h
   double clip = 1.0;              // global gradient norm; 0 never clips

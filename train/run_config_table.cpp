@@ -2,6 +2,7 @@
 
 #include "engine/data/data_settings.h"
 #include "model/size_settings.h"
+#include "train/optimizers/optimizers.h"
 
 namespace sink {
 namespace {
@@ -14,6 +15,19 @@ Setting<RunConfig> of_data(const char* flag) {
   const Setting<DataConfig>* line = setting_named(data_settings(), flag);
   if (!line) fail("settings", std::string("no line ") + flag + " in the table", Exit::failure);
   return *line;
+}
+
+Setting<RunConfig> of_optimizer(const char* group) {
+  Setting<RunConfig> setting("optimizer", group, &RunConfig::optimizer, "what updates the weights:");
+  for (const OptimizerKind& kind : optimizer_kinds()) {
+    setting.choices.push_back(kind.name);
+    setting.help += " " + kind.name + " (" + kind.source + "),";
+  }
+  setting.help.back() = ';';
+  setting.help +=
+      " each wants a learning rate of its own. A flag below that it does not read is refused, a line of a file passed "
+      "over";
+  return setting;
 }
 
 Settings<RunConfig> make_table() {
@@ -46,11 +60,7 @@ Settings<RunConfig> make_table() {
       {"batch", data, &C::batch, "sequences per micro-batch", 1, 65536},
       of_data("accumulate"),
       of_data("seed"),
-      one_of({"adamw", "sgd", "lion", "muon", "orthoadam"},
-             {"optimizer", optimiser, &C::optimizer,
-              "what updates the weights; each wants a learning rate of its own. A flag below that it does not read is "
-              "refused, a "
-              "line of a file passed over"}),
+      of_optimizer(optimiser),
       {"steps", optimiser, &C::steps, "optimiser steps", 1, kBillion},
       {"learning-rate", optimiser, &C::learning_rate, "peak learning rate (Gu et al., Table 9)", 0, 100},
       one_of({"constant", "cosine"}, {"schedule", optimiser, &C::schedule, "learning rate after warm-up"}),
@@ -60,13 +70,11 @@ Settings<RunConfig> make_table() {
              {"schedule-counts", optimiser, &C::schedule_counts,
               "where in warm-up and cosine step s (from 1) is: at s, or as in the released code, which counts "
               "micro-batches from 0, at s - 1 / accumulate"}),
-      {"beta1", optimiser, &C::beta1, "decay of the gradient's mean (not sgd)", 0, 1, true},
+      {"beta1", optimiser, &C::beta1, "decay of the gradient's mean", 0, 1, true},
       {"beta2", optimiser, &C::beta2,
-       "decay of the squared gradient's mean; lion: of the mean that is kept, 0.99 with its authors (not sgd)", 0, 1,
-       true},
-      {"adam-epsilon", optimiser, &C::adam_epsilon, "added to the denominator (adamw, orthoadam; muon's other half)",
-       kLeastEpsilon, 1},
-      {"momentum", optimiser, &C::momentum, "of the running sum of gradients (sgd, muon)", 0, 1, true},
+       "decay of the squared gradient's mean; without one, of the momentum", 0, 1, true},
+      {"adam-epsilon", optimiser, &C::adam_epsilon, "added to the denominator", kLeastEpsilon, 1},
+      {"momentum", optimiser, &C::momentum, "of the running sum of gradients", 0, 1, true},
       {"weight-decay", optimiser, &C::weight_decay, "decoupled, in every optimiser (Gu et al., Table 2)", 0, 1000},
       one_of({"all", "matrices", "qk", "vo", "ffn", "embeddings", "gains"},
              {"decay", optimiser, &C::decay,
@@ -128,6 +136,10 @@ Settings<RunConfig> make_table() {
   };
   table.insert(table.begin(), size_settings().begin(), size_settings().end());
   std::erase_if(table, [](const Setting<RunConfig>& setting) { return setting.flag == "vocabulary"; });  // the data's
+  for (Setting<RunConfig>& setting : table) {
+    const std::string readers = optimizers_that([&](const OptimizerKind& kind) { return kind.reads(setting.flag); });
+    if (!readers.empty()) setting.help += " (" + readers + ")";
+  }
   return table;
 }
 

@@ -12,6 +12,7 @@ Chapter = collections.namedtuple("Chapter", "command needs folder partial every"
 def chapters_of(chosen):
     """All commands, with the settings of this life."""
     every = chosen.choice([1, 1, 2])
+    # Not read from the table of optimizers: another list would change every life of a seed.
     train = (f"train_baseline {MODEL} --optimizer {chosen.choice(['adamw', 'adamw', 'sgd', 'lion', 'muon', 'orthoadam'])} --accumulate 2"
              f" --warmup 1 --steps {chosen.randint(3, 6)} --eval-every {chosen.randint(2, 3)} --eval-sequences 4 --threads 1"
              f" --checkpoint-every {every} --birth-checkpoints 1")

@@ -2,18 +2,18 @@
 // gradient norms and weights of ten steps, in double, by the plain loops in F32, by what trains, and on the device.
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <map>
 #include <sstream>
 
 #include "engine/implementation.h"
 #include "tests/golden/model/golden_training.h"
+#include "train/optimizers/optimizers.h"
 #include "train/run_config_table.h"
 
 using namespace sink;
 
 namespace {
-
-const std::vector<std::string> kOptimizers{"adamw", "sgd", "lion", "muon", "orthoadam"};
 
 class OptimizerGolden {
  public:
@@ -30,6 +30,12 @@ class OptimizerGolden {
     for (const auto& [name, value] : settings_.at(optimizer))
       setting_named(run_config_table(), name)->set(config, value, "golden");
     return config;
+  }
+
+  std::vector<std::string> names() const {
+    std::vector<std::string> names;
+    for (const auto& [name, settings] : settings_) names.push_back(name);
+    return names;
   }
 
   const GoldenFile file;
@@ -56,7 +62,7 @@ void for_each_training(DType type, const std::vector<std::string>& decays, F&& f
   for (std::string name : {"baseline", "bias_kv"}) {
     if (!test::is_built(name)) continue;
     GoldenCase golden(name);
-    for (const std::string& optimizer : kOptimizers)
+    for (const std::string& optimizer : optimizers.names())
       for (const std::string& decay : decays) {
         CAPTURE(optimizer);
         CAPTURE(decay);
@@ -109,6 +115,16 @@ TEST_CASE("optimizers: ten steps in double have the losses, gradient norms and w
         CHECK(first == expected.size());
       });
   CHECK(trainings >= 10);
+}
+
+TEST_CASE("optimizers: each is in the file of the independent program, or has a test of its own") {
+  const std::vector<std::string> names = OptimizerGolden().names();
+  for (const OptimizerKind& kind : optimizer_kinds()) {
+    const std::string own = "/tests/train/optimizers/" + kind.name + "_optimizer_test.cpp";
+    CHECK_MESSAGE((std::find(names.begin(), names.end(), kind.name) != names.end() ||
+                   std::filesystem::exists(SINK_SOURCE_DIR + own)),
+                  kind.name, " is not in optimizers.h5, and there is no ", own);
+  }
 }
 
 TEST_CASE("optimizers: ten steps of what trains, in f32, are near them") { check_f32(2e-5, 2e-3); }

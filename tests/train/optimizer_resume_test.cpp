@@ -9,13 +9,12 @@
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
 #include "train/initial_model.h"
+#include "train/optimizers/optimizers.h"
 #include "train/resume.h"
 
 using namespace sink;
 
 namespace {
-
-const std::vector<std::string> kOptimizers{"adamw", "sgd", "lion", "muon", "orthoadam"};
 
 RunConfig small_config(const std::string& optimizer) {
   RunConfig config;
@@ -45,16 +44,16 @@ void train(TrainingRun& run, int steps) {
 
 TEST_CASE("resume: of every optimiser, four steps saved and four more are eight steps, to the byte") {
   TemporaryFolder folder;
-  for (const std::string& optimizer : kOptimizers)
+  for (const OptimizerKind& kind : optimizer_kinds())
     for (std::string precision : {"f32", "bf16"})
       for (std::string device : {"cpu", "cuda"}) {
 #ifndef SINK_CUDA
         if (device == "cuda") continue;
 #endif
         if (device == "cuda" && precision == "f32") continue;  // bf16 has a copy of the weights more
-        CAPTURE(optimizer);
+        CAPTURE(kind.name);
         CAPTURE(device);
-        RunConfig config = small_config(optimizer);
+        RunConfig config = small_config(kind.name);
         config.device = device;
         config.precision = precision;
         auto whole = made(config), first = made(config), second = made(config);
@@ -74,12 +73,12 @@ TEST_CASE("resume: a checkpoint of another optimiser is refused, and --initial b
   auto muon = made(small_config("muon"));
   train(*muon, 2);
   save_run(folder / "muon.h5", *muon);
-  for (const std::string& optimizer : kOptimizers) {
-    if (optimizer == "muon") continue;
-    RunConfig config = small_config(optimizer);
+  for (const OptimizerKind& kind : optimizer_kinds()) {
+    if (kind.name == "muon") continue;
+    RunConfig config = small_config(kind.name);
     auto run = made(config);
     check_refused([&] { resume(folder / "muon.h5", *run); },
-                  {"optimizer = \"muon\"", "this run has optimizer = \"" + optimizer + "\"", "--initial"}, Exit::usage);
+                  {"optimizer = \"muon\"", "this run has optimizer = \"" + kind.name + "\"", "--initial"}, Exit::usage);
     config.initial = folder / "muon.h5";
     auto again = made(config);
     load_initial(config, ablation_named("baseline"), nullptr, again->model());

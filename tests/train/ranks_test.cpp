@@ -4,6 +4,7 @@
 
 #include "tests/support/check_refused.h"
 #include "tests/support/rank_runs.h"
+#include "train/optimizers/optimizers.h"
 #include "train/resume.h"
 
 using namespace sink;
@@ -41,9 +42,9 @@ TEST_CASE("ranks: every optimiser and precision, clipped or not, recomputed or n
         TrainingRun run(config, ablation, ranks);
         bits[name] = bits_of_run(run, config.steps);
       };
-      for (std::string optimizer : {"adamw", "sgd", "lion", "muon", "orthoadam"})
+      for (const OptimizerKind& kind : optimizer_kinds())
         add(
-            optimizer, [&](RunConfig& c) { c.optimizer = optimizer; }, optimizer != "muon" && optimizer != "orthoadam");
+            kind.name, [&](RunConfig& c) { c.optimizer = kind.name; }, kind.element_wise);
       for (std::string precision : {"bf16", "f64"}) add(precision, [&](RunConfig& c) { c.precision = precision; });
       add("five blocks", [](RunConfig& c) { c.layers = 5; });
       add("five blocks, recomputed in bf16", [](RunConfig& c) {

@@ -15,6 +15,7 @@
 #include "engine/threads.h"
 #include "model/all_ablations.h"
 #include "tools/bench_step/random_tokens.h"
+#include "train/run_config_table.h"
 #include "train/training_run.h"
 
 namespace sink {
@@ -107,7 +108,8 @@ bool parse(int argc, char** argv, Request& request) {
   app.add_option("--device", given.device)->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--graph", given.graph, "CUDA graph or one launch per kernel; with --device cuda")
       ->check(CLI::IsMember({"on", "off"}));
-  app.add_option("--optimizer", given.optimizer)->check(CLI::IsMember({"adamw", "sgd", "lion", "muon", "orthoadam"}));
+  app.add_option("--optimizer", given.optimizer)
+      ->check(CLI::IsMember(setting_named(run_config_table(), "optimizer")->choices));
   app.add_option("--threads", request.threads, "0: all")->check(whole_number(0, 4096));
   app.add_option("--seconds", request.seconds, "duration of the measurement; after two warm-up steps")
       ->check(real_number(0, 1e6));

@@ -16,7 +16,7 @@ struct RankPlan {
   bool ordered = true;             // --gradient-sum
   bool bf16 = false;               // whether products read a copy of 2 bytes
   int bytes = 4;                   // of a weight, a gradient, a moment: 8 with f64
-  std::int64_t moments = 2;        // optimizer state per parameter element: 2 of AdamW, 1 of SGD and Lion
+  std::int64_t moments = 2;        // optimizer state per parameter element: OptimizerKind::moments
 
   std::int64_t elements() const;
   std::int64_t rounds() const { return micro_batches / ranks; }

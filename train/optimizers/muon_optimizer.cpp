@@ -7,6 +7,7 @@
 // adjust_lr_fn = "match_rms_adamw"): it gives an update the root mean square 0.2 that AdamW's usually have, so that one
 // learning rate and one decay serve both halves. Jordan's own is sqrt(max(1, M / N)), with a learning rate of its own.
 // Queries, keys and values are one matrix here, and so are gate and up: each is made orthogonal as it is stored.
+// State: momentum (m) of the matrices inside the blocks; first_moment, second_moment of all other parameters.
 #include <algorithm>
 #include <cmath>
 
@@ -14,6 +15,7 @@
 #include "engine/ops/optimizer/momentum.h"
 #include "engine/ops/optimizer/orthogonalize.h"
 #include "engine/ops/optimizer/weight_step.h"
+#include "train/optimizer.h"
 #include "train/optimizers/optimizers.h"
 
 namespace sink {
@@ -23,8 +25,8 @@ constexpr double kRootMeanSquare = 0.2;  // of an update of AdamW
 
 class MuonOptimizer : public Optimizer {
  public:
-  MuonOptimizer(ParameterArena& parameters, const RunConfig& config)
-      : Optimizer(parameters, config, ParameterShards(parameters)),
+  MuonOptimizer(ParameterArena& parameters, const RunConfig& config, const ParameterShards& shards)
+      : Optimizer(parameters, config, shards),
         adamw_(adamw_settings(config)),
         momentum_(config.momentum),
         clip_(config.clip),
@@ -33,7 +35,6 @@ class MuonOptimizer : public Optimizer {
     for (const Range& range : others_) second_.push_back(first_.new_zeros({range.segment.size()}, first_.dtype()));
   }
 
-  // momentum of the matrices; first_moment and second_moment of the others
   std::vector<OptimizerState> state() const override {
     std::vector<OptimizerState> state;
     std::size_t n = 0;
@@ -86,8 +87,9 @@ class MuonOptimizer : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_muon(ParameterArena& parameters, const RunConfig& config) {
-  return std::make_unique<MuonOptimizer>(parameters, config);
+std::unique_ptr<Optimizer> make_muon(ParameterArena& parameters, const RunConfig& config,
+                                     const ParameterShards& shards) {
+  return std::make_unique<MuonOptimizer>(parameters, config, shards);
 }
 
 }  // namespace sink

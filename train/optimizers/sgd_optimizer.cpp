@@ -2,9 +2,10 @@
 // optimizers here. For every element w with clipped gradient g,
 //   m = momentum m + g,  w = w (1 - learning_rate weight_decay) - learning_rate m
 // No element is scaled by its own gradients. That is why it is here: adaptive scaling per element may cause outliers
-// (Kaul et al. 2024; Guo et al. 2024).
+// (Kaul et al. 2024; Guo et al. 2024). State: momentum (m).
 #include "engine/ops/optimizer/momentum.h"
 #include "engine/ops/optimizer/weight_step.h"
+#include "train/optimizer.h"
 #include "train/optimizers/optimizers.h"
 
 namespace sink {

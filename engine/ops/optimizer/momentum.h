@@ -5,19 +5,54 @@
 // m stays and u is not written where the loss or the norm is NaN or infinite.
 #pragma once
 
-#include "engine/ops/backends.h"
-#include "engine/ops/optimizer/update.h"
+#include "engine/ops/optimizer/update_math.h"
 
 namespace sink {
 
 struct MomentumSettings {
-  double momentum;
+  double momentum = 0.95;
   double clip = 0;  // the largest norm of all gradients; 0: any
 };
 
-// dw, m, u: one shape, F32 or F64. `u` may be undefined.
-void momentum(const MomentumSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& m, Tensor& u);
+}  // namespace sink
 
-SINK_BACKENDS(momentum)
+namespace sink::ref {
+
+[[gnu::noinline]] inline double momentum_element([[maybe_unused]] std::int64_t i, const MomentumSettings& settings,
+                                                 const StepScalars&, double g, double& m) {
+  m = settings.momentum * m + g;
+  return g + settings.momentum * m;
+}
+
+}  // namespace sink::ref
+
+namespace sink {
+
+struct Momentum : ElementUpdate {
+  static constexpr const char *name = "momentum", *tensors = "dw, m and u";
+  static constexpr bool writes_copy = false;
+  using Settings = MomentumSettings;
+  static constexpr auto reference = ref::momentum_element;
+
+  template <class R>
+  struct Constants : StepConstants<R> {
+    R momentum;
+
+    SINK_HD Constants(const Settings& s, const StepScalars& step)
+        : StepConstants<R>(s, step), momentum(static_cast<R>(s.momentum)) {}
+  };
+
+  template <class R>
+  SINK_HD static R element(const Constants<R>& k, R g, R& m) {
+    m = k.momentum * m + g;
+    return g + k.momentum * m;
+  }
+};
+
+// dw, m, u: one shape, F32 or F64. `u` may be undefined.
+inline void momentum(const MomentumSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& m,
+                     Tensor& u) {
+  update_elements<Momentum>(settings, step_scalars, dw, u, m);
+}
 
 }  // namespace sink

@@ -44,8 +44,4 @@ void check_copy(const char* op, const Tensor& w, const Tensor& copy) {
              op, "expected a copy in bf16 of w, " + w.str() + ", which must be f32, got " + copy.str());
 }
 
-void refresh_copy(const Tensor& w, Tensor& copy) {
-  if (copy.defined() && w.device() == Device::cpu) copy.copy_from(w);
-}
-
 }  // namespace sink

@@ -1,8 +1,9 @@
-// What the updates of weights share (adamw, lion, momentum, weight_step): the scalars of a step, and the BF16 copy of
-// the weights. All that differs from step to step is read from a tensor on the weights' device, so an update can be
-// launched before the host knows the loss. Nothing changes if the loss or the norm of the gradients is NaN or infinite.
+// Element-wise updates of weights and of an optimizer's state: one loop for all of them, and the scalars of a step. All
+// that differs from step to step is read from a tensor on the weights' device, so an update can be launched before the
+// host knows the loss. Nothing changes if the loss or the norm of the gradients is NaN or infinite.
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -23,14 +24,21 @@ const StepScalars& host_step_scalars(const Tensor& step_scalars);
 Tensor loss_of(const Tensor& step_scalars);
 Tensor squared_norm_of(const Tensor& step_scalars);
 
+// U is the struct of an update: lion.h has an example, updates.h the list. Changes the tensors x element by element
+// from `input`, a gradient or a direction. `out` may be undefined; it receives the first of x rounded to BF16 or, if
+// not U::writes_copy, what U returns.
+template <class U, class... X>
+void update_elements(const typename U::Settings& settings, const Tensor& step_scalars, const Tensor& input, Tensor& out,
+                     X&... x);
+SINK_DECLARE_BACKENDS(template <class U, class... X> void update_elements(const typename U::Settings& settings,
+                                                                          const Tensor& step_scalars,
+                                                                          const Tensor& input, Tensor& out, X&... x))
+
 // Throws Error unless `step_scalars` is such a tensor and all of `alike` have one shape and type, F32 or F64. They are
 // named in order by `names`, as in "w, dw and m".
 void check_update(const char* op, const Tensor& step_scalars, const char* names,
                   std::initializer_list<const Tensor*> alike);
 // Throws Error unless `copy` is undefined or can be w rounded to BF16.
 void check_copy(const char* op, const Tensor& w, const Tensor& copy);
-// The copy, where there is one, after an update of the CPU: of w as it is kept, for the reference computes in double.
-// On a device the kernel that writes w has written it.
-void refresh_copy(const Tensor& w, Tensor& copy);
 
 }  // namespace sink

@@ -1,5 +1,5 @@
-// What every update makes of the scalars of a step, in double: whether it happens at all, and how far gradients are
-// scaled down.
+// What every update makes of the scalars of a step, in double: whether it happens at all, how far gradients are scaled
+// down, and how much of the weights remains after decay.
 #pragma once
 
 #include <cmath>
@@ -21,5 +21,39 @@ SINK_HD inline double gradient_scale(double clip, const StepScalars& step) {
   double norm = gradient_norm(step);
   return clip > 0 && norm > clip ? clip / (norm + 1e-6) : 1.0;
 }
+
+// Whether the input of an update is a gradient, which is clipped.
+template <class Settings>
+concept HasClip = requires(const Settings& settings) {
+  settings.clip;
+};
+
+// What the constants of an update begin with. They are computed once per step, in double.
+template <class R>
+struct StepConstants {
+  R scale = 1;  // of the input
+  R keep = 1;   // 1 - learning_rate weight_decay
+  bool skip;    // nothing may change
+
+  template <class Settings>
+  SINK_HD StepConstants(const Settings& s, const StepScalars& step) : skip(skips_update(step)) {
+    if constexpr (HasClip<Settings>) scale = static_cast<R>(gradient_scale(s.clip, step));
+    if constexpr (requires { s.weight_decay; }) keep = static_cast<R>(1 - step.learning_rate * s.weight_decay);
+  }
+};
+
+// U::element of an input that is not scaled yet.
+template <class U, class R, class... X>
+SINK_HD auto update_element(const typename U::template Constants<R>& k, R input, X&... x) {
+  if constexpr (HasClip<typename U::Settings>)
+    return U::element(k, input * k.scale, x...);
+  else
+    return U::element(k, input, x...);
+}
+
+// What an update is unless its struct says otherwise.
+struct ElementUpdate {
+  static constexpr bool writes_copy = true;  // of the weights, the first tensor in place
+};
 
 }  // namespace sink

@@ -217,7 +217,7 @@ TEST_CASE("study file: runs that cannot be trained are refused before any is") {
   CHECK(refused(task + "[[runs]]\nablation = \"bias_k\"\n") ==
         "exit 2 s.toml: baseline = \"baseline\" must be one of the runs: bias_k");
   // What no run reads: of a list of runs, or given by --set. It is enough that one reads it.
-  const std::string unread = "--momentum is not read by --optimizer adamw, but by muon, sgd";
+  const std::string unread = "--momentum is not read by --optimizer adamw, but by sgd, muon";
   CHECK(contains(refused(task + "[[runs]]\nablation = \"baseline\"\nmomentum = [0, 0.9]\n"),
                  "exit 2 s.toml: line 7: momentum: " + unread));
   CHECK(refused(task + "[[runs]]\nablation = \"baseline\"\n[[runs]]\nablation = \"baseline\"\noptimizer = "

@@ -8,8 +8,10 @@
 // The paper uses one orthogonal matrix per parameter as one long vector, which is too large for any memory. Here, as in
 // other implementations, it is a product of one matrix per axis, in blocks (random_rotation.h). A permutation with
 // signs would change nothing, because Adam is the same in such coordinates.
+// State: rotated_first_moment (m), rotated_second_moment (v). The rotations follow from seed and name.
 #include "engine/ops/optimizer/adamw.h"
 #include "engine/ops/optimizer/weight_step.h"
+#include "train/optimizer.h"
 #include "train/optimizers/optimizers.h"
 #include "train/optimizers/random_rotation.h"
 
@@ -18,8 +20,8 @@ namespace {
 
 class OrthoAdamOptimizer : public Optimizer {
  public:
-  OrthoAdamOptimizer(ParameterArena& parameters, const RunConfig& config)
-      : Optimizer(parameters, config, ParameterShards(parameters)),
+  OrthoAdamOptimizer(ParameterArena& parameters, const RunConfig& config, const ParameterShards& shards)
+      : Optimizer(parameters, config, shards),
         settings_(adamw_settings(config)),
         first_(zeros_like_masters()),
         second_(zeros_like_masters()) {
@@ -27,7 +29,6 @@ class OrthoAdamOptimizer : public Optimizer {
       rotations_.emplace_back(*parameter, config.seed, first_.dtype(), first_.device());
   }
 
-  // rotated_first_moment, rotated_second_moment
   std::vector<OptimizerState> state() const override {
     std::vector<OptimizerState> state;
     for (const auto& parameter : parameters()) {
@@ -62,8 +63,9 @@ class OrthoAdamOptimizer : public Optimizer {
 
 }  // namespace
 
-std::unique_ptr<Optimizer> make_ortho_adam(ParameterArena& parameters, const RunConfig& config) {
-  return std::make_unique<OrthoAdamOptimizer>(parameters, config);
+std::unique_ptr<Optimizer> make_orthoadam(ParameterArena& parameters, const RunConfig& config,
+                                          const ParameterShards& shards) {
+  return std::make_unique<OrthoAdamOptimizer>(parameters, config, shards);
 }
 
 }  // namespace sink
