@@ -47,7 +47,8 @@ values "$work/found/train_by_hand"
 diff "$work/train_op_sigmoid_none.values" "$work/train_mine.values" || fail "train_mine has other values than train_op_sigmoid_none (<)"
 diff "$work/train_op_sigmoid_none.values" "$work/train_by_hand.values" || fail "train_by_hand has other values (>)"
 grep -q ' attention=mine"' "$work/run_train_mine/config.toml" || fail "config.toml does not name the operation mine"
-"$work/found/eval_mine" explain --model "$work/run_train_mine" --tokens 1,2,3 >"$work/log" || fail "explain failed"
+echo 1 2 3 >"$work/ids"
+try "$work/found/eval_mine" explain --checkpoint "$work/run_train_mine" --tokens "$work/ids"
 grep -q '^operation mine$' "$work/log" || { cat "$work/log" >&2; fail "explain does not name the operation"; }
 
 ! configure missing "-DCMAKE_PREFIX_PATH=$work/moved" -DCMAKE_DISABLE_FIND_PACKAGE_xtensor=ON >"$work/log" 2>&1 ||

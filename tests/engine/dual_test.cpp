@@ -69,7 +69,7 @@ TEST_CASE("dual: the rules of differentiation") {
 
 TEST_CASE("dual: a kink has the derivative of its branch, and NaN stays") {
   auto below = [](auto x) { return x < 0 ? 0 : x; };
-  auto at_most = [](auto x) { return x <= 0 ? 0 : x; };
+  auto at_most = [](auto x) { return x <= 0 ? 0.0 : x; };
   CHECK(below(Dual<double>(0.0, 1.0)).slope == 1);
   CHECK(at_most(Dual<double>(0.0, 1.0)).slope == 0);
   CHECK(abs(Dual<double>(0.0, 1.0)).slope == 0);
