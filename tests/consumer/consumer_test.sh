@@ -14,9 +14,17 @@ fail() { echo "consumer_test: error: $1" >&2; exit 1; }
 try() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$*"; }; }
 # configure NAME [arguments]: the project in $work/NAME
 configure() {
-  cmake -G Ninja -S tests/consumer -B "$work/$1" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=$compiler" "${@:2}"
+  cmake -G Ninja -S "$work/project" -B "$work/$1" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=$compiler" "${@:2}"
 }
 compiler=$2
+# With the README's operation.
+cp -r tests/consumer "$work/project"
+{
+  echo 'namespace sink::ablations {'
+  sed -n '/^struct softplus_norm : baseline {$/,/^};$/p' README.md
+  echo '}'
+} >>"$work/project/my_attention.h"
+grep -q '^struct softplus_norm' "$work/project/my_attention.h" || fail "README.md has no softplus_norm"
 
 try cmake --install "$build" --prefix "$work/installed" --component development
 [ ! -e "$work/installed/bin" ] || fail "the component development has programs"
@@ -41,6 +49,9 @@ values() {
   } >"$work/$name.values"
   [ "$(wc -l <"$work/$name.values")" -ge 5 ] || fail "$name wrote other keys"
 }
+try "$work/found/check_mine"
+try "$work/found/check_softplus_norm"
+[ "$(grep -c '^softplus_norm: ' "$work/log")" = 5 ] || { cat "$work/log" >&2; fail "check_softplus_norm says something else"; }
 values "$build/train_op_sigmoid_none"
 values "$work/found/train_mine"
 values "$work/found/train_by_hand"
@@ -58,7 +69,7 @@ tr -s ' \n' ' ' <"$work/log" | grep -qF "Sinklab needs xtensor, which is not ins
 ! configure version "-DCMAKE_PREFIX_PATH=$work/moved" -DSINKLAB_VERSION=0.2 >"$work/log" 2>&1 || fail "0.1 passed as 0.2"
 
 try configure added "-DSINKLAB_SOURCE=$source" -DSINK_CUDA=OFF -DSINK_MPI=OFF
-programs=$(ninja -C "$work/added" -t targets all | grep -E ': [A-Z]+_EXECUTABLE_LINKER' | grep -vE '^(train_mine|eval_mine|train_by_hand):' || true)
+programs=$(ninja -C "$work/added" -t targets all | grep -E ': [A-Z]+_EXECUTABLE_LINKER' | grep -vE '^((train|eval|check)_(mine|softplus_norm)|train_by_hand):' || true)
 [ -z "$programs" ] || fail "an added checkout has programs: $programs"
 ninja -C "$work/added" -t commands all >"$work/log"
 grep -q 'attention_Sigmoid.cpp' "$work/log" || fail "an added checkout does not build the libraries"

@@ -47,4 +47,11 @@ link=${link//-o train_baseline/-o $work/train_alibi_relu}
 "$work/train_alibi_relu" --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 16 --batch 2 --steps 3 \
   --eval-sequences 2 --threads 1 --run "$work/run" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "it does not train"; }
 grep -q '^ablation = "alibi_relu"$' "$work/run/config.toml" || fail "config.toml does not name it"
+# tools/try.sh refuses what it cannot build, before it builds anything.
+for arguments in "3:there is no file:$work/absent.h" "2:expects a number:--steps many" "2:give a file:" "2:unknown argument:--fast"; do
+  IFS=: read -r code sentence given <<<"$arguments"
+  status=0
+  bash tools/try.sh $given >"$work/log" 2>&1 || status=$?
+  [ "$status" = "$code" ] && grep -q "try: error: .*$sentence" "$work/log" || { cat "$work/log" >&2; fail "try.sh $given: exit $status"; }
+done
 echo "own_ablations_test: the page's file of ablations configures, compiles and trains"

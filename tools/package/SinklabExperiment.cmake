@@ -1,5 +1,6 @@
-# sinklab_experiment(my_attention.h): for each ablation in a file of yours, the programs train_<name> and eval_<name>, in a
-# project that has found or added Sinklab. Sinklab's own build makes its ablations and operations with the same functions.
+# sinklab_experiment(my_attention.h): for each ablation in a file of yours, the programs train_<name>, eval_<name> and
+# check_<name>, in a project that has found or added Sinklab. Sinklab's own build makes its ablations and operations with
+# the same functions.
 
 # The sources of one attention operation: `op`, a type of namespace sink that the headers `include` define. Sets NAME_cpu,
 # NAME_cuda and NAME_hopper (for sm_90a).
@@ -145,6 +146,20 @@ function(sinklab_kernel_library name)
   endif()
 endfunction()
 
+# check_<name>, which checks the attention operation (engine/ops/attention/check_operation.h).
+function(sinklab_check name file)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/generated/check_${name}.cpp)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+"#include \"engine/ops/attention/check_operation.h\"
+#include \"model/ablations.h\"
+#include \"@file@\"
+int main() { return sink::check_operation(sink::AttentionPolicy<sink::ablations::@name@::Attention>::op(), \"@name@\"); }
+")
+  add_executable(check_${name} ${source} ${ARGN})
+  target_compile_options(check_${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)
+  target_link_libraries(check_${name} PRIVATE Sinklab::sinklab)
+endfunction()
+
 function(sinklab_experiment file)
   get_filename_component(file "${file}" ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
   if(NOT EXISTS "${file}" OR IS_DIRECTORY "${file}")
@@ -158,6 +173,7 @@ function(sinklab_experiment file)
   foreach(name ${names})
     sinklab_own_ablation(${name} "${file}" objects)
     sinklab_programs(${name} ${objects})
+    sinklab_check(${name} "${file}" ${objects})
   endforeach()
   set(SINKLAB_EXPERIMENTS ${names} PARENT_SCOPE)
 endfunction()

@@ -45,6 +45,7 @@ struct Softpick : AttentionOpDefaults {
     }
     SINK_HD R r_factor(R d) const { return exp_fast(d); }
     SINK_HD R z(R S) const { return S + R(kSumEpsilon) * u; }
+    SINK_HD R dz(R) const { return R(1); }
   };
   template <class R>
   SINK_HD static Row<R> row(R m) {

@@ -1,0 +1,138 @@
+#!/usr/bin/env bash
+# Does your attention sink? Builds every ablation of a file, checks its attention operation, trains it and softmax from
+# the same weights on the same batches, and prints one table.
+#   bash tools/try.sh my_attention.h             the synthetic task: under a minute on two idle cores for one ablation
+#   bash tools/try.sh --text my_attention.h      English text, as in quickstart.sh, which prepares it (data/english)
+#   --steps N   training steps (4000)        --seeds N   seeds of each, 2 or more for a verdict (2)
+# The file is one of model/ADD_AN_ABLATION.md. The first call also builds the engine, in some two minutes. Runs are in
+# build/try/runs, which the next call replaces.
+set -euo pipefail
+text=0 steps=4000 seeds=2 file=""
+usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
+leave() { echo "try: error: $2" >&2; exit "$1"; }
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --text) text=1 ;;
+    --steps | --seeds)
+      [[ ${2:-} =~ ^[1-9][0-9]{0,6}$ ]] || leave 2 "$1 expects a number of at least 1, got '${2:-}'"
+      if [ "$1" = --steps ]; then steps=$2; else seeds=$2; fi
+      shift ;;
+    -h | --help) usage; exit 0 ;;
+    -*) leave 2 "unknown argument '$1' (bash tools/try.sh --help)" ;;
+    *) [ -z "$file" ] || leave 2 "one file at a time, got '$file' and '$1'"; file=$1 ;;
+  esac
+  shift
+done
+[ -n "$file" ] || { usage >&2; leave 2 "give a file with an ablation"; }
+[ -f "$file" ] || leave 3 "there is no file $file"
+file=$(cd "$(dirname "$file")" && pwd)/$(basename "$file")
+cd "$(dirname "$0")/.."
+[ "$text" -eq 0 ] || [ -f data/english/tokens.h5 ] ||
+  leave 3 "there is no data/english: bash tools/quickstart.sh prepares it (or build/quickstart/prepare)"
+build=build/try
+mkdir -p $build
+exec 9>>$build/.lock
+flock -n 9 || leave 2 "another try is running in this checkout; wait until it ends"
+log=$build/try.log
+say() { echo "try: $((SECONDS / 60)):$(printf %02d $((SECONDS % 60))) $*" >&2; }
+
+# quietly WHAT COMMAND...: its output is in the log; where it fails, the sentence of the first error is shown.
+quietly() {
+  local what=$1
+  shift
+  "$@" >"$log" 2>&1 9>&- && return
+  grep -oE 'static assertion failed: .*' "$log" | head -n 1 | sed 's/^static assertion failed: /try: error: /' >&2 ||
+    true
+  if ! grep -q 'static assertion failed: ' "$log"; then
+    grep -m 1 -A 3 -E '(error|Error)' "$log" >&2 || tail -n 5 "$log" >&2
+  fi
+  leave 1 "$what failed; all of its output: $PWD/$log"
+}
+[ -e $build/libsink_train.a ] || say "building the engine, once: some two minutes on two cores"
+programs=baseline
+baseline=baseline
+[ "$text" -eq 0 ] || programs+=";pos_learnable" baseline=pos_learnable
+quietly "the configuration" cmake --preset quickstart -B $build "-DSINK_ABLATIONS=$file" "-DSINK_ABLATION_SET=$programs" \
+  "-DSINK_PROGRAMS=$programs" -DSINK_ATTENTION_SET=Softmax
+mapfile -t names < <(grep -vxF -e baseline -e pos_learnable $build/generated/ablations/names.txt)
+targets=(--target "train_$baseline")
+for name in "${names[@]}"; do targets+=(--target "train_$name" --target "check_$name"); done
+say "compiling ${names[*]}"
+quietly "the compilation" cmake --build $build "${targets[@]}"
+say "checking"
+wrong=0
+for name in "${names[@]}"; do "$build/check_$name" 9>&- || wrong=1; done
+
+# One thread each. A seed decides the weights and the batches, so runs of one seed have the same.
+runs=$build/runs
+rm -rf "$runs"
+mkdir -p "$runs"
+recipe=(--config tools/quickstart_bigram.toml --width 32)
+[ "$text" -eq 0 ] || recipe=(--config tools/quickstart_text.toml --data data/english)
+settings=${recipe[*]}
+export build runs steps settings
+train_one() {  # NAME SEED; what failed is read from its log
+  "$build/train_$1" $settings --seed "$2" --steps "$steps" --threads 1 --eval-every "$steps" --checkpoint-every "$steps" \
+    --run "$runs/$1-$2" >"$runs/$1-$2.log" 2>&1 9>&- || true
+}
+export -f train_one
+say "training $baseline and ${names[*]}, $seeds seeds each, $steps steps"
+for seed in $(seq "$seeds"); do
+  for name in "$baseline" "${names[@]}"; do echo "$name" "$seed"; done
+done | xargs -P "$(nproc)" -L 1 bash -c 'train_one "$@"' try
+
+# The rows of the table: ABLATION SEED, then value after value of evaluation.json and metrics.jsonl, or why there is none.
+values() {
+  local folder=$runs/$1-$2
+  if [ ! -f "$folder/evaluation.json" ]; then
+    echo "$1 failed $(grep -oE 'error: .*' "$folder.log" | tail -n 1 | cut -c 8-200)"
+    return
+  fi
+  awk -v name="$1" '
+    /^ "(sink_1|sink_1_raw)": \[/ { array = $1; gsub(/[":]/, "", array); n = 0; next }
+    array { n++; if (n == 2) { v[array] = $1 + 0; array = "" } next }
+    /^ "(val_loss|alpha_1|alpha_1_raw|row_mass|entropy|context)": / { key = $1; gsub(/[":]/, "", key); v[key] = $2 + 0 }
+    END { print name, v["val_loss"], v["sink_1"], v["sink_1_raw"], v["alpha_1"], v["alpha_1_raw"], v["row_mass"], v["entropy"], v["context"] }
+  ' "$folder/evaluation.json" | tr '\n' ' '
+  tail -n 1 "$folder/metrics.jsonl" | sed -E 's/.*"tokens": ([0-9]+), "seconds": ([0-9.e+]+).*/\1 \2/' | awk '{ print $1 / $2 }'
+}
+for name in "$baseline" "${names[@]}"; do
+  for seed in $(seq "$seeds"); do values "$name" "$seed"; done
+done | awk -v baseline="$baseline" -v seeds="$seeds" -v steps="$steps" '
+  function mean(key,  n, s) { s = 0; for (n = 1; n <= count[name]; n++) s += v[name, n, key]; return s / count[name] }
+  function least(key,  n, s) { s = v[name, 1, key]; for (n = 2; n <= count[name]; n++) if (v[name, n, key] < s) s = v[name, n, key]; return s }
+  function most(key,  n, s) { s = v[name, 1, key]; for (n = 2; n <= count[name]; n++) if (v[name, n, key] > s) s = v[name, n, key]; return s }
+  function verdict(  text) {
+    if (seeds < 2) return "one seed: no verdict"
+    if (least(3) >= 30) text = least(4) >= 30 ? "sinks in every seed" : most(4) < 3 ? "sinks by proxy weights; as they act (raw), not" : "sinks by proxy weights; raw undecided"
+    else if (most(3) < 3) text = "does not sink in any seed"
+    else text = "undecided: seeds differ"
+    if (most(7) < 0.1) text = text "; attention is almost off"
+    if (name != baseline && mean(2) > base_loss + 0.05) text = text "; learned less than " baseline
+    return text
+  }
+  {
+    if (!($1 in count)) { order[++rows] = $1; count[$1] = 0 }
+    if ($2 == "failed") { reason = $0; sub(/^[^ ]+ failed ?/, "", reason); why[$1] = reason; next }
+    n = ++count[$1]
+    for (f = 2; f <= NF; f++) v[$1, n, f] = $f
+  }
+  END {
+    printf "%-24s %7s %12s %14s %7s %8s %7s %8s  %s\n", "ablation", "loss", "Sink_1 (raw)", "alpha_1 (raw)", "even", "entropy", "row sum", "speed", "verdict"
+    for (r = 1; r <= rows; r++) {
+      name = order[r]
+      if (why[name] != "") { printf "%-24s %s\n", name, "did not end: " why[name]; bad = 1; continue }
+      T = v[name, 1, 9]; even = 0
+      for (i = 1; i <= T; i++) even += 1 / i / T
+      if (name == baseline) { base_loss = mean(2); base_speed = mean(10) }
+      printf "%-24s %7.4f %5.1f (%4.1f) %6.3f (%5.3f) %7.3f %8.3f %7.3f %7s  %s\n", name, mean(2), mean(3), mean(4), mean(5), mean(6), even,
+        mean(8), mean(7), base_speed ? sprintf("%.2f x", mean(10) / base_speed) : "-", verdict()
+    }
+    print ""
+    print "Means of " seeds " seeds, " steps " steps. Sink_1: percent of heads and sequences whose first token gets over 0.3 of the attention,"
+    print "by proxy weights |a| / sum |a|; raw: the weights as they act. even: alpha_1 if each query spread its weight evenly."
+    print "speed: training steps per second relative to " baseline ". Small and short: a first look, not a result."
+    exit bad
+  }' || wrong=1
+say "done; runs are in $runs"
+exit $wrong
