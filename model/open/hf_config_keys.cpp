@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 using Use = ConfigKey::Use;
 
 // Of the cells key, use, missing and note.
-ConfigKey key_of(const std::vector<std::string>& cells) {
+ConfigKey key_in(const std::vector<std::string>& cells) {
   const std::string &use = cells.at(1), &missing = cells.at(2);
   ConfigKey key{.name = code_in(cells[0]).at(0), .use = Use::fixed, .note = cells.at(3)};
   if (use == "read") key.use = Use::read;
@@ -30,6 +30,12 @@ const ConfigKey* key_named(const std::vector<ConfigKey>& keys, const std::string
   return found == keys.end() ? nullptr : &*found;
 }
 
+const ConfigTable& table_of(const std::string& title) {
+  const auto table = std::ranges::find(config_tables(), title, &ConfigTable::title);
+  SINK_CHECK(table != config_tables().end(), "open model", "there is no table of keys `" + title + "`");
+  return *table;
+}
+
 }  // namespace
 
 const std::vector<ConfigTable>& config_tables() {
@@ -38,16 +44,17 @@ const std::vector<ConfigTable>& config_tables() {
     for (const NameTable& page : name_tables(carried_text("CONFIG_KEYS.md"))) {
       ConfigTable& table = all.emplace_back(
           ConfigTable{page.title, {}, page.text.find("the keys of every family") != std::string::npos});
-      for (const auto& cells : page.rows) table.keys.push_back(key_of(cells));
+      for (const auto& cells : page.rows) table.keys.push_back(key_in(cells));
     }
     return all;
   }();
   return tables;
 }
 
+const ConfigKey* key_of(const std::string& type, const std::string& key) { return key_named(table_of(type).keys, key); }
+
 ConfigJson known_keys(const ConfigJson& json, const std::string& title) {
-  const auto table = std::ranges::find(config_tables(), title, &ConfigTable::title);
-  SINK_CHECK(table != config_tables().end(), "open model", "there is no table of keys `" + title + "`");
+  const ConfigTable* table = &table_of(title);
   const std::vector<ConfigKey>& common = config_tables()[0].keys;
   for (const std::string& key : json.keys())
     if (!key_named(table->keys, key) && !(table->and_common && key_named(common, key)))

@@ -31,6 +31,9 @@ struct ConfigTable {
 // In the order of the page; the first has the keys of every family.
 const std::vector<ConfigTable>& config_tables();
 
+// The key of a family; null: its table has none.
+const ConfigKey* key_of(const std::string& type, const std::string& key);
+
 // The object with missing keys as the class in transformers has them. `title`: of the table. Throws Error
 // (Exit::corrupt_checkpoint), naming the key, for a key that is not in the table, is null or missing and must not be,
 // or is fixed and has another value.

@@ -429,7 +429,7 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
   const std::string path = folder.path + "/other.gguf";
   for (auto [name, key, why] :
        {std::tuple{"olmo2", "olmo2.attention.sliding_window", "OLMo 3 is not computed here"},
-        {"qwen2", "qwen2.expert_count", "a mixture of experts is only computed here for gpt-oss and llama (Mixtral)"},
+        {"qwen2", "qwen2.expert_count", "a mixture of experts is only computed here for llama (mixtral) and gpt-oss"},
         {"llama", "llama.expert_count", "`llama.expert_used_count`"},
         {"llama", "llama.residual_scale", "the key `llama.residual_scale` is not known here"},
         {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"},

@@ -1,0 +1,52 @@
+// Falcon. The newer architecture has groups of heads, and two norms in a block unless one is asked for; the older has
+// one norm, and one key and value head for all queries (`multi_query`) or one for each.
+#include "model/open/family/family_parts.h"
+
+namespace sink::open_families {
+namespace {
+
+const TensorNames kOneNorm{
+    .tables = {"Falcon with one norm", "Falcon"}, .prefix = "transformer.", .heads_by_group = true};
+const TensorNames kOneNormGguf{.tables = {"GGUF of Falcon with one norm", "GGUF of GPT-2 and GPT-NeoX", "GGUF"}};
+
+void read_falcon(const ConfigJson& json, OpenConfig& config) {
+  const std::int64_t heads = config.sizes.heads;
+  const bool newer = json.flag("new_decoder_architecture");
+  if (!newer && !json.flag("multi_query") && json.integer("num_kv_heads", heads) != heads)
+    json.refuse("`num_kv_heads` must be `num_attention_heads`, " + std::to_string(heads) +
+                ", where `multi_query` and `new_decoder_architecture` are false, got " +
+                std::to_string(json.integer("num_kv_heads")) + "; transformers does not compute that");
+  const std::int64_t norms = json.integer("num_ln_in_parallel_attn", newer ? 2 : 1);
+  if (norms < 1 || norms > (newer ? 2 : 1))
+    json.refuse("`num_ln_in_parallel_attn` must be 1, or 2 with `new_decoder_architecture`, got " +
+                std::to_string(norms));
+  if (norms == 1) config.names = &kOneNorm;
+  if (!newer) config.sizes.kv_heads = json.flag("multi_query") ? 1 : heads;
+}
+
+void read_falcon_gguf(const GgufKeys& keys, const WeightFile& file, OpenConfig& config) {
+  if (keys.text("tensor_data_layout", "") != "jploski")
+    keys.refuse("`falcon.tensor_data_layout` must be jploski, with all queries before all keys and all values");
+  if (!file.find("blk.0.attn_norm_2.weight")) config.names = &kOneNormGguf;
+}
+
+}  // namespace
+
+Family falcon() {
+  return {.layer_norm = true,
+          .type = "falcon",
+          .size_keys = {{"feed-forward", "ffn_hidden_size"},
+                        {"kv-heads", "num_kv_heads"},
+                        {"norm-epsilon", "layer_norm_epsilon"}},
+          .rope_types = {"default", "linear"},
+          .own_code = "Falcon",
+          .names = {.tables = {"Falcon"}, .prefix = "transformer.", .heads_by_group = true},
+          .read = read_falcon,
+          .written = R"({"new_decoder_architecture": true, "num_ln_in_parallel_attn": 2, "parallel_attn": true,
+                         "alibi": false, "bias": false, "activation": "gelu"})",
+          .gguf = {.architecture = "falcon",
+                   .names = {.tables = {"GGUF of Falcon", "GGUF of GPT-2 and GPT-NeoX", "GGUF"}},
+                   .read = read_falcon_gguf}};
+}
+
+}  // namespace sink::open_families

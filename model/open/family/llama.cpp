@@ -1,0 +1,46 @@
+// LLaMA 2 and 3, and the files of llama2.c.
+#include "engine/ops/rotary/rotary.h"
+#include "model/open/family/family_parts.h"
+
+namespace sink {
+
+namespace open_families {
+
+Family llama() {
+  return {.with_llama3_rope = "llama3",
+          .type = "llama",
+          .rope_types = {"default", "linear", "llama3"},
+          .written = R"({"hidden_act": "silu", "attention_bias": false, "mlp_bias": false})",
+          .tokenizer_class = "LlamaTokenizer",
+          .gguf = {.architecture = "llama", .names = {.tables = {"GGUF"}, .pairs_interleaved = true}, .window = true}};
+}
+
+// LLaMA 3.1 and later, whose files differ from those of LLaMA 2 in rotary positions.
+Family llama3() {
+  Family family = llama();
+  family.scaling = "llama3";
+  family.gguf.architecture = "";
+  return family;
+}
+
+Family llama2c() { return {.names = {.tables = {"llama2.c"}, .pairs_interleaved = true}}; }
+
+}  // namespace open_families
+
+OpenConfig read_llama2c_config(const WeightFile& file) {
+  static const Family& family = *std::ranges::find(families(), "llama2c", &Family::name);
+  auto number = [&](const char* key) { return file.metadata(key).integer(); };
+  OpenConfig config{.family = family.ablation, .origin = &family, .files = ModelFiles::llama2c, .names = &family.names};
+  config.sizes = {.layers = number("n_layers"),
+                  .heads = number("n_heads"),
+                  .width = number("dim"),
+                  .feed_forward = number("hidden_dim"),
+                  .context = number("seq_len"),
+                  .vocabulary = std::abs(number("vocab_size")),
+                  .kv_heads = number("n_kv_heads"),
+                  .norm_epsilon = 1e-5,
+                  .rotary_base = kRotaryBase};
+  return config;
+}
+
+}  // namespace sink

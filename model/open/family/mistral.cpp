@@ -1,0 +1,34 @@
+// Mistral: LLaMA with a window in all layers.
+#include "engine/io/printable.h"
+#include "model/open/family/family_parts.h"
+
+namespace sink::open_families {
+namespace {
+
+// The class ignores layer types.
+void read_mistral(const ConfigJson& json, OpenConfig& config) {
+  const bool has_window = json.has("sliding_window");
+  if (json.has("layer_types")) {
+    const std::vector<std::string> types = json.texts("layer_types");
+    require_type_of_each(json, types, config.sizes.layers);
+    for (const std::string& type : types)
+      if (type != (has_window ? "sliding_attention" : "full_attention"))
+        json.refuse("`layer_types` has " + in_quotes(type) + ", which Mistral's class does not read: all layers have " +
+                    (has_window ? "the window" : "no window"));
+  }
+  take_window(json, config);
+}
+
+}  // namespace
+
+Family mistral() {
+  return {.type = "mistral",
+          .rope_types = {"default", "linear"},
+          .read = read_mistral,
+          .writes = [](const OpenConfig& config) { return config.sizes.window > 0; },
+          .written = R"({"hidden_act": "silu", "attention_bias": false})",
+          .write = write_window,
+          .tokenizer_class = "LlamaTokenizer"};
+}
+
+}  // namespace sink::open_families

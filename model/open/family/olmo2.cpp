@@ -1,0 +1,23 @@
+// OLMo 2: LLaMA with norms after sublayers instead of before them, and norms of queries and keys over all heads.
+#include "model/open/family/family_parts.h"
+
+namespace sink::open_families {
+namespace {
+
+void refuse_olmo3(const GgufKeys& keys, const WeightFile&, OpenConfig&) {
+  if (keys.has("attention.sliding_window"))
+    keys.refuse("OLMo 3 is not computed here: `olmo2.attention.sliding_window` says that the file is one");
+}
+
+}  // namespace
+
+Family olmo2() {
+  return {.type = "olmo2",
+          .rope_types = {"default", "linear"},
+          .names = {.tables = {"Gemma and OLMo 2", "LLaMA"}},
+          .written = R"({"hidden_act": "silu", "attention_bias": false})",
+          .tokenizer_class = "GPTNeoXTokenizer",
+          .gguf = {.architecture = "olmo2", .read = refuse_olmo3}};
+}
+
+}  // namespace sink::open_families
