@@ -1,4 +1,5 @@
 // Writes config.json of Hugging Face, which hf_config.cpp reads.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
@@ -58,16 +59,17 @@ std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t beg
                            const std::vector<std::int32_t>& end_tokens) {
   const Sizes& sizes = config.sizes;
   const Family& family = *config.origin;
-  // null, [], ["LlamaForCausalLM"], ...
-  Json json{{"architectures", key_of(family.type, "architectures")->values.at(2)}, {"model_type", family.type}};
+  const ConfigTable& table = table_of(family.type);
+  Json json{{"architectures", {family.keys.classes.at(0)}}, {"model_type", family.type}};
+  for (const ConfigKey& key : table.keys)
+    if (key.use == ConfigKey::Use::fixed && !key.missing->is_null()) json[key.name] = *key.missing;
   for (const Setting<Sizes>& size : size_settings()) {
-    const std::string name = key_in_file(config, size.flag);
-    const ConfigKey* key = key_of(family.type, name);
-    const bool is_read = key && (key->use == ConfigKey::Use::read || key->use == ConfigKey::Use::read_or_null);
+    const auto key = std::ranges::find(table.keys, key_in_file(config, size.flag), &ConfigKey::name);
+    const bool is_read =
+        key != table.keys.end() && key->use != ConfigKey::Use::fixed && key->use != ConfigKey::Use::ignored;
     const bool is_value = size.flag != "window" && size.flag != "global-every" && size.flag != "rotary-context";
-    if (is_read && is_value) json[name] = Json::parse(plain_text(size.value(sizes)));
+    if (is_read && is_value) json[key->name] = Json::parse(plain_text(size.value(sizes)));
   }
-  json.update(Json::parse(family.written));
   if (family.rotary) add_rope(family_of_ablation(config.family).scaling, sizes, json);
   if (family.write) family.write(config, json);
   json["tie_word_embeddings"] = tied;

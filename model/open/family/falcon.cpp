@@ -35,6 +35,28 @@ void read_falcon_gguf(const GgufKeys& keys, const WeightFile& file, OpenConfig& 
 Family falcon() {
   return {.layer_norm = true,
           .type = "falcon",
+          .keys = {.like_llama = false,
+                   .classes = {"FalconForCausalLM", "FalconModel"},
+                   .defaults = R"({"num_hidden_layers": 32, "num_attention_heads": 71, "hidden_size": 4544,
+"max_position_embeddings": 2048, "vocab_size": 65024, "tie_word_embeddings": true,
+"rope_parameters": null, "rope_scaling": null, "rope_theta": 10000})",
+                   .read = {{"new_decoder_architecture", "false", "the newer architecture, of Falcon 40B"},
+                            {"num_kv_heads", "null",
+                             "heads of keys and values in the newer architecture; null: as many as attention heads, "
+                             "which it must be in the older without `multi_query`"},
+                            {"multi_query", "true",
+                             "in the older architecture: one key and value head; false: as many as attention heads"},
+                            {"num_ln_in_parallel_attn", "null",
+                             "norms of a block; null: 2 in the newer architecture, 1 in the older"},
+                            {"ffn_hidden_size", "null", "elements inside the feed-forward block; null: 4 hidden_size"},
+                            {"layer_norm_epsilon", "1e-05", "of norms"}},
+                   .fixed = {{"parallel_attn", "true", "attention and feed-forward block read the same vector"},
+                             {"rope_interleaved", "false"},
+                             {"alibi", "false", "positions are rotary"},
+                             {"bias", "false", "biases of linear layers"},
+                             {"apply_residual_connection_post_layernorm", "false", "the class does not read it"},
+                             {"activation", R"("gelu")", "of the feed-forward block"}},
+                   .ignored = {{"training only", {"attention_dropout", "hidden_dropout"}}}},
           .size_keys = {{"feed-forward", "ffn_hidden_size"},
                         {"kv-heads", "num_kv_heads"},
                         {"norm-epsilon", "layer_norm_epsilon"}},
@@ -42,8 +64,11 @@ Family falcon() {
           .own_code = "Falcon",
           .names = {.tables = {"Falcon"}, .prefix = "transformer.", .heads_by_group = true},
           .read = read_falcon,
-          .written = R"({"new_decoder_architecture": true, "num_ln_in_parallel_attn": 2, "parallel_attn": true,
-                         "alibi": false, "bias": false, "activation": "gelu"})",
+          .write =
+              [](const OpenConfig&, nlohmann::ordered_json& json) {
+                json["new_decoder_architecture"] = true;
+                json["num_ln_in_parallel_attn"] = 2;
+              },
           .gguf = {.architecture = "falcon",
                    .names = {.tables = {"GGUF of Falcon", "GGUF of GPT-2 and GPT-NeoX", "GGUF"}},
                    .read = read_falcon_gguf}};

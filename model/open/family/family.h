@@ -55,6 +55,30 @@ struct GgufFamily {
   void (*read)(const GgufKeys&, const WeightFile&, OpenConfig&) = nullptr;  // what the common keys do not say
 };
 
+// Keys of config.json. Texts are JSON; where a note is empty, it is that of the table "LLaMA and similar families".
+struct ReadKey {
+  std::string name, missing;  // what the class in transformers has for a missing key; empty: the note tells
+  std::string note = "";
+  bool or_null = false;  // null is no missing key
+};
+struct FixedKey {
+  std::string name, values;  // those that are computed; the first is that of a missing key, and the export writes it
+  std::string note = "";
+};
+struct IgnoredKeys {
+  std::string why;
+  std::vector<std::string> names;
+};
+struct FamilyKeys {
+  bool like_llama = true;                 // also those of that table that are not here
+  std::vector<std::string> without = {};  // but for these
+  std::vector<std::string> classes = {};  // of transformers; the export names the first
+  std::string defaults = "{}";            // of keys that are read as in that table
+  std::vector<ReadKey> read = {};         // other keys
+  std::vector<FixedKey> fixed = {};
+  std::vector<IgnoredKeys> ignored = {};
+};
+
 struct Family {
   // Its name, and the struct of model/ablations.h that computes its models: set by families.def.
   std::string name = "", ablation = "";
@@ -67,9 +91,11 @@ struct Family {
   bool experts = false;               // the feed-forward block is a mixture
   std::string with_llama3_rope = "";  // its ablation with rotary positions of LLaMA 3.1; empty: there is none
 
-  // config.json. Its keys are in the table of CONFIG_KEYS.md with the title `type`.
-  std::string type = "";                                            // `model_type`; empty: there are no such files
-  std::string outer_type = "";                                      // of a model that has this one as `text_config`
+  // config.json.
+  std::string type = "";  // `model_type`; empty: there are no such files
+  FamilyKeys keys = {};
+  std::string outer_type = "";  // of a model that has this one as `text_config`
+  FamilyKeys outer_keys = {};
   std::vector<std::pair<std::string, std::string>> size_keys = {};  // by the flags of sizes, where not those of most
   std::vector<std::string> rope_types = {};                         // of whole heads; empty: `read` takes them
   std::string own_code = "";  // classes in published folders that are transformers' own; they begin with this
@@ -79,8 +105,7 @@ struct Family {
 
   // The export. Of the families with one ablation, the last that `writes` a model counts.
   bool (*writes)(const OpenConfig&) = nullptr;                          // none: all
-  std::string written = "{}";                                           // keys of config.json that never change
-  void (*write)(const OpenConfig&, nlohmann::ordered_json&) = nullptr;  // the others
+  void (*write)(const OpenConfig&, nlohmann::ordered_json&) = nullptr;  // what sizes and fixed keys do not say
 
   // The class that transformers 4 takes for tokenizers without one.
   std::string tokenizer_class = "";

@@ -92,13 +92,27 @@ void write_gemma(const OpenConfig& config, nlohmann::ordered_json& json) {
 
 Family gemma2() {
   return {.type = "gemma2",
+          .keys = {.classes = {"Gemma2ForCausalLM", "Gemma2Model"},
+                   .defaults = R"({"num_hidden_layers": 26, "num_attention_heads": 8, "hidden_size": 2304,
+"intermediate_size": 9216, "max_position_embeddings": 8192, "vocab_size": 256000,
+"tie_word_embeddings": true})",
+                   .read = {{"num_key_value_heads", "4", "heads of keys and values"},
+                            {"head_dim", "256", "elements of a head"},
+                            {"query_pre_attn_scalar", "256", "scores are divided by its root"},
+                            {"sliding_window", "4096", "keys that a token sees in layers with a window"},
+                            {"sliding_window_size", "", "the class does not read it; must be `sliding_window`"},
+                            {"layer_types", "null",
+                             "full_attention or sliding_attention, one for each layer; null: every second is full"}},
+                   .fixed = {{"hidden_activation", R"("gelu_pytorch_tanh")", "of the feed-forward block"},
+                             {"hidden_act", R"(null, "gelu_pytorch_tanh")", "the class reads `hidden_activation`"},
+                             {"use_bidirectional_attention", "null, false", "attention is causal"},
+                             {"final_logit_softcapping", "30.0", "logits are capped: 30 tanh(logit / 30)"},
+                             {"attn_logit_softcapping", "50.0", "scores are capped: 50 tanh(score / 50)"}}},
           .size_keys = {{"attention-scale", "query_pre_attn_scalar"}},
           .rope_types = {"default", "linear"},
           .names = {.tables = {"Gemma and OLMo 2", "LLaMA"}},
           .scaled_embedding = true,
           .read = read_gemma2,
-          .written = R"({"hidden_activation": "gelu_pytorch_tanh", "attention_bias": false,
-                         "attn_logit_softcapping": 50.0, "final_logit_softcapping": 30.0})",
           .write = write_gemma,
           .tokenizer_class = "GemmaTokenizer",
           .gguf = {.architecture = "gemma2",
@@ -112,10 +126,41 @@ Family gemma2() {
 Family gemma3() {
   Family family = gemma2();
   family.type = "gemma3_text";
+  family.keys = {
+      .classes = {"Gemma3ForCausalLM", "Gemma3TextModel", "Gemma3ForConditionalGeneration"},
+      .defaults = R"({"num_hidden_layers": 26, "num_attention_heads": 8, "hidden_size": 2304,
+"intermediate_size": 9216, "max_position_embeddings": 131072, "vocab_size": 262208,
+"tie_word_embeddings": true})",
+      .read = {{"num_key_value_heads", "4", "heads of keys and values"},
+               {"head_dim", "256", "elements of a head"},
+               {"query_pre_attn_scalar", "256", "scores are divided by its root"},
+               {"sliding_window", "4096", "keys that a token sees in layers with a window"},
+               {"sliding_window_pattern", "6", "every n-th layer sees all keys, where `layer_types` is missing"},
+               {"_sliding_window_pattern", "",
+                "the class does not read it; where `layer_types` is missing it must be `sliding_window_pattern`"},
+               {"layer_types", "null",
+                "full_attention or sliding_attention, one for each layer; null: made from the keys above"},
+               {"rope_parameters", "null", "rotary positions of the two types of layers, see below"},
+               {"rope_scaling", "null", "rotary positions of layers that see all keys; only without `rope_parameters`"},
+               {"rope_theta", "1000000", "base of rotary positions of layers that see all keys, where they have none"},
+               {"rope_local_base_freq", "10000",
+                "base of rotary positions of layers with a window, where they have none"}},
+      .fixed = {{"hidden_activation", R"("gelu_pytorch_tanh")", "of the feed-forward block"},
+                {"hidden_act", R"(null, "gelu_pytorch_tanh")", "the class reads `hidden_activation`"},
+                {"use_bidirectional_attention", "false, null", "attention is causal"},
+                {"final_logit_softcapping", "null", "logits are not capped"},
+                {"attn_logit_softcapping", "null", "scores are not capped"}},
+  };
   family.outer_type = "gemma3";
+  family.outer_keys = {.like_llama = false,
+                       .classes = {"Gemma3ForConditionalGeneration", "Gemma3ForCausalLM", "Gemma3Model"},
+                       .read = {{"text_config", "null", "an object with the keys of gemma3_text"},
+                                {"tie_word_embeddings", "true", "must be as in text_config"}},
+                       .ignored = {{"images, which are not computed here; their tensors are not read, with a note",
+                                    {"vision_config", "mm_tokens_per_image", "boi_token_index", "eoi_token_index",
+                                     "image_token_index"}}}};
   family.rope_types = {};
   family.read = read_gemma3;
-  family.written = R"({"hidden_activation": "gelu_pytorch_tanh", "attention_bias": false})";
   family.write = [](const OpenConfig& config, nlohmann::ordered_json& json) {
     const Sizes& sizes = config.sizes;
     json["rope_local_base_freq"] = sizes.rotary_local_base > 0 ? sizes.rotary_local_base : sizes.rotary_base;

@@ -9,8 +9,13 @@ namespace open_families {
 Family llama() {
   return {.with_llama3_rope = "llama3",
           .type = "llama",
+          .keys = {.classes = {"LlamaForCausalLM", "LLaMAForCausalLM", "LLaMaForCausalLM", "LlamaModel"},
+                   .fixed = {{"mlp_bias", "false", "biases of the feed-forward block"},
+                             {"pretraining_tp", "1, null", "projections are computed whole"},
+                             {"sliding_window", "null", "there is no window"}},
+                   .ignored = {{"where the file comes from", {"is_llama_config"}},
+                               {"the longest text in training; the class does not read it", {"max_sequence_length"}}}},
           .rope_types = {"default", "linear", "llama3"},
-          .written = R"({"hidden_act": "silu", "attention_bias": false, "mlp_bias": false})",
           .tokenizer_class = "LlamaTokenizer",
           .gguf = {.architecture = "llama", .names = {.tables = {"GGUF"}, .pairs_interleaved = true}, .window = true}};
 }

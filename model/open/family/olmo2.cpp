@@ -13,9 +13,11 @@ void refuse_olmo3(const GgufKeys& keys, const WeightFile&, OpenConfig&) {
 
 Family olmo2() {
   return {.type = "olmo2",
+          .keys = {.classes = {"Olmo2ForCausalLM", "Olmo2Model"},
+                   .defaults = R"({"vocab_size": 50304, "rms_norm_eps": 1e-05})",
+                   .read = {{"head_dim", "", "elements of a head; missing: hidden_size / num_attention_heads"}}},
           .rope_types = {"default", "linear"},
           .names = {.tables = {"Gemma and OLMo 2", "LLaMA"}},
-          .written = R"({"hidden_act": "silu", "attention_bias": false})",
           .tokenizer_class = "GPTNeoXTokenizer",
           .gguf = {.architecture = "olmo2", .read = refuse_olmo3}};
 }

@@ -38,22 +38,38 @@ void read_phi3_gguf(const GgufKeys& keys, const WeightFile& file, OpenConfig& co
 }  // namespace
 
 Family phi3() {
-  return {.rotates_part = true,
-          .type = "phi3",
-          .own_code = "Phi3",
-          .names = {.tables = {"Phi-3", "LLaMA"}},
-          .read = read_phi3,
-          .writes =
-              [](const OpenConfig& config) { return config.sizes.rotary_part != 1 && config.sizes.rotary_factor == 1; },
-          .written = R"({"hidden_act": "silu", "attention_bias": false})",
-          .write = write_window,
-          .tokenizer_class = "LlamaTokenizer",
-          .gguf = {.architecture = "phi3",
-                   .keys = {"rope.scaling.attn_factor"},
-                   .names = {.tables = {"GGUF of Phi-3", "GGUF"}},
-                   .window = true,
-                   .long_rope = true,
-                   .read = read_phi3_gguf}};
+  return {
+      .rotates_part = true,
+      .type = "phi3",
+      .keys =
+          {.classes = {"Phi3ForCausalLM", "Phi3Model"},
+           .defaults = R"({"hidden_size": 3072, "intermediate_size": 8192, "max_position_embeddings": 4096,
+"vocab_size": 32064, "rms_norm_eps": 1e-05})",
+           .read = {{"head_dim", "", "elements of a head; missing: hidden_size / num_attention_heads"},
+                    {"sliding_window", "null", "keys that a token sees in every layer; null: all before it"},
+                    {"partial_rotary_factor", "1.0", "part of a head that rotates, rounded down to whole elements"},
+                    {"original_max_position_embeddings", "4096",
+                     "tokens of a short text, for rotary positions of type longrope"}},
+           .ignored = {{"training only", {"resid_pdrop", "embd_pdrop"}},
+                       {"of the code in Phi-4-mini's folder; the class does not read it",
+                        {"full_attn_mod", "interpolate_factor"}},
+                       {"of the code in Phi-4-mini's folder; the class does not read it, and a bias would be refused",
+                        {"lm_head_bias"}},
+                       {"of the code in Phi-4-mini's folder; the class does not read it, and biases would be refused",
+                        {"mlp_bias"}}}},
+      .own_code = "Phi3",
+      .names = {.tables = {"Phi-3", "LLaMA"}},
+      .read = read_phi3,
+      .writes =
+          [](const OpenConfig& config) { return config.sizes.rotary_part != 1 && config.sizes.rotary_factor == 1; },
+      .write = write_window,
+      .tokenizer_class = "LlamaTokenizer",
+      .gguf = {.architecture = "phi3",
+               .keys = {"rope.scaling.attn_factor"},
+               .names = {.tables = {"GGUF of Phi-3", "GGUF"}},
+               .window = true,
+               .long_rope = true,
+               .read = read_phi3_gguf}};
 }
 
 }  // namespace sink::open_families

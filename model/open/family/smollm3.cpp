@@ -42,13 +42,30 @@ Family smollm3() {
   return {
       .with_llama3_rope = "llama3",
       .type = "smollm3",
+      .keys = {.classes = {"SmolLM3ForCausalLM", "SmolLM3Model"},
+               .defaults = R"({"num_hidden_layers": 36, "num_attention_heads": 16, "hidden_size": 2048,
+"max_position_embeddings": 32768, "vocab_size": 128256, "tie_word_embeddings": true,
+"rope_theta": 2000000})",
+               .read = {{"num_key_value_heads", "4", "", true},
+                        {"head_dim", "", "elements of a head; missing: hidden_size / num_attention_heads"},
+                        {"no_rope_layers", "null",
+                         "0 for layers without rotary positions and 1 for the others, one for each layer; null: made "
+                         "from the key below"},
+                        {"no_rope_layer_interval", "4",
+                         "every n-th layer has no rotary positions, where `no_rope_layers` is missing"},
+                        {"sliding_window", "null", "keys that a token sees in layers with a window"},
+                        {"use_sliding_window", "false",
+                         "whether layers without rotary positions have a window, where `layer_types` is missing"},
+                        {"layer_types", "null",
+                         "full_attention or sliding_attention, one for each layer; null: made from the keys above"}},
+               .fixed = {{"mlp_bias", "false", "biases of the feed-forward block"}},
+               .ignored = {{"the class does not read it", {"pretraining_tp", "max_window_layers"}}}},
       .rope_types = {"default", "linear", "llama3"},
       .read = read_smollm3,
       .writes =
           [](const OpenConfig& config) {
             return config.sizes.no_rope_every > 0 || !config.sizes.rotary_layers.empty();
           },
-      .written = R"({"hidden_act": "silu", "attention_bias": false, "mlp_bias": false})",
       .write = write_smollm3,
       .gguf = {.architecture = "smollm3",
                .names = {.tables = {"GGUF"}, .pairs_interleaved = true},
