@@ -8,14 +8,13 @@
 namespace sink {
 namespace {
 
-// Tensors by our module or parameter, `#` being the block.
-using Names = std::map<std::string, std::vector<std::string>>;
+using Names = decltype(TensorNames::own);
 
 const Names& names_in(const std::string& title) {
   static const std::map<std::string, Names> tables = [] {
     std::map<std::string, Names> all;
     for (const NameTable& table : name_tables(carried_text("TENSOR_NAMES.md")))
-      for (const auto& cells : table.rows) all[table.title][code_in(cells[0]).at(0)] = code_in(cells.at(1));
+      for (const auto& cells : table.rows) all[table.title].emplace_back(code_in(cells[0]).at(0), code_in(cells.at(1)));
     return all;
   }();
   return tables.at(title);
@@ -29,20 +28,24 @@ std::pair<std::string, std::string> without_block(const std::string& name) {
   return {start + "#" + name.substr(end), name.substr(start.size(), end - start.size())};
 }
 
-// The tensors of our parameter, `#` for the block in both.
-std::vector<std::string> names_of(const OpenConfig& config, const std::string& ours) {
+// The tensors of our parameter, `#` for the block in both. Empty: none of these.
+std::vector<std::string> names_of(const Names& names, const std::string& ours) {
   const std::size_t dot = ours.rfind('.');
-  const std::string module = ours.substr(0, dot), end = ours.ends_with(".gain") ? ".weight" : ours.substr(dot);
-  for (const std::string& title : config.names->tables) {
-    const Names& names = names_in(title);
-    if (const auto found = names.find(ours); found != names.end()) return found->second;
-    const auto found = names.find(module);
-    if (found == names.end()) continue;
-    std::vector<std::string> theirs = found->second;
-    for (std::string& name : theirs) name += end;
-    return theirs;
+  for (const auto& [name, theirs] : names) {
+    if (name == ours) return theirs;
+    if (name != ours.substr(0, dot)) continue;
+    std::vector<std::string> whole = theirs;
+    for (std::string& one : whole) one += ours.ends_with(".gain") ? ".weight" : ours.substr(dot);
+    return whole;
   }
   return {};
+}
+
+std::vector<std::string> names_of(const TensorNames& names, const std::string& ours) {
+  std::vector<std::string> theirs = names_of(names.own, ours);
+  for (const std::string& title : names.tables)
+    if (theirs.empty()) theirs = names_of(names_in(title), ours);
+  return theirs;
 }
 
 // The names with `*`, for the expert, once for each expert: all of the first name before those of the second.
@@ -66,7 +69,7 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
   const bool of_heads = ours.find(".qkv.") != std::string::npos, is_weight = ours.ends_with(".weight");
   const bool is_gate_up = ours.starts_with("blocks.#.feed_forward.gate_up."),
              is_down = ours.starts_with("blocks.#.feed_forward.down.");
-  for (const std::string& theirs : tensors_of(names_of(config, ours), config.sizes.experts)) {
+  for (const std::string& theirs : tensors_of(names_of(layout, ours), config.sizes.experts)) {
     TensorPlace place{.name = theirs};
     if (const std::size_t at = place.name.find('#'); at != std::string::npos) place.name.replace(at, 1, block);
     if (of_heads && layout.pairs_interleaved && places.size() < 2) place.order = RowOrder::interleaved;

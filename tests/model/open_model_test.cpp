@@ -25,7 +25,7 @@ using namespace sink::test;
 namespace {}  // namespace
 
 TEST_CASE("open models: the logits of each family are those of transformers, as numbers and in place") {
-  for (auto [name, family] : kFamilies)
+  for (const auto& [name, family] : golden_models())
     for (const std::string& path : {kModels + name, kModels + name + ".gguf", kModels + name + ".bin"}) {
       const Ablation* program = program_of(family);
       if (!program || !std::filesystem::exists(path)) continue;

@@ -5,9 +5,25 @@
 namespace sink::open_families {
 namespace {
 
-const TensorNames kOneNorm{
-    .tables = {"Falcon with one norm", "Falcon"}, .prefix = "transformer.", .heads_by_group = true};
-const TensorNames kOneNormGguf{.tables = {"GGUF of Falcon with one norm", "GGUF of GPT-2 and GPT-NeoX", "GGUF"}};
+TensorNames falcon_names(const char* attention, const char* feed_forward) {
+  return {.own = {{"blocks.#.attention.norm", {attention}},
+                  {"blocks.#.feed_forward.norm", {feed_forward}},
+                  {"embedding.token", {"word_embeddings"}},
+                  {"unembedding", {"lm_head"}},
+                  {"final_norm", {"ln_f"}},
+                  {"blocks.#.attention.qkv", {"h.#.self_attention.query_key_value"}},
+                  {"blocks.#.attention.out", {"h.#.self_attention.dense"}},
+                  {"blocks.#.feed_forward.up", {"h.#.mlp.dense_h_to_4h"}},
+                  {"blocks.#.feed_forward.down", {"h.#.mlp.dense_4h_to_h"}}},
+          .tables = {},
+          .prefix = "transformer.",
+          .heads_by_group = true};
+}
+
+TensorNames falcon_gguf_names(const char* attention, const char* feed_forward) {
+  return {.own = {{"blocks.#.attention.norm", {attention}}, {"blocks.#.feed_forward.norm", {feed_forward}}},
+          .tables = {"GGUF of joined heads", "GGUF"}};
+}
 
 void read_falcon(const ConfigJson& json, OpenConfig& config) {
   const std::int64_t heads = config.sizes.heads;
@@ -20,14 +36,16 @@ void read_falcon(const ConfigJson& json, OpenConfig& config) {
   if (norms < 1 || norms > (newer ? 2 : 1))
     json.refuse("`num_ln_in_parallel_attn` must be 1, or 2 with `new_decoder_architecture`, got " +
                 std::to_string(norms));
-  if (norms == 1) config.names = &kOneNorm;
+  static const TensorNames one_norm = falcon_names("h.#.input_layernorm", "h.#.input_layernorm");
+  if (norms == 1) config.names = &one_norm;
   if (!newer) config.sizes.kv_heads = json.flag("multi_query") ? 1 : heads;
 }
 
 void read_falcon_gguf(const GgufKeys& keys, const WeightFile& file, OpenConfig& config) {
   if (keys.text("tensor_data_layout", "") != "jploski")
     keys.refuse("`falcon.tensor_data_layout` must be jploski, with all queries before all keys and all values");
-  if (!file.find("blk.0.attn_norm_2.weight")) config.names = &kOneNormGguf;
+  static const TensorNames one_norm = falcon_gguf_names("blk.#.attn_norm", "blk.#.attn_norm");
+  if (!file.find("blk.0.attn_norm_2.weight")) config.names = &one_norm;
 }
 
 }  // namespace
@@ -38,8 +56,8 @@ Family falcon() {
           .keys = {.like_llama = false,
                    .classes = {"FalconForCausalLM", "FalconModel"},
                    .defaults = R"({"num_hidden_layers": 32, "num_attention_heads": 71, "hidden_size": 4544,
-"max_position_embeddings": 2048, "vocab_size": 65024, "tie_word_embeddings": true,
-"rope_parameters": null, "rope_scaling": null, "rope_theta": 10000})",
+                                   "max_position_embeddings": 2048, "vocab_size": 65024, "tie_word_embeddings": true,
+                                   "rope_parameters": null, "rope_scaling": null, "rope_theta": 10000})",
                    .read = {{"new_decoder_architecture", "false", "the newer architecture, of Falcon 40B"},
                             {"num_kv_heads", "null",
                              "heads of keys and values in the newer architecture; null: as many as attention heads, "
@@ -62,7 +80,7 @@ Family falcon() {
                         {"norm-epsilon", "layer_norm_epsilon"}},
           .rope_types = {"default", "linear"},
           .own_code = "Falcon",
-          .names = {.tables = {"Falcon"}, .prefix = "transformer.", .heads_by_group = true},
+          .names = falcon_names("h.#.ln_attn", "h.#.ln_mlp"),
           .read = read_falcon,
           .write =
               [](const OpenConfig&, nlohmann::ordered_json& json) {
@@ -70,7 +88,7 @@ Family falcon() {
                 json["num_ln_in_parallel_attn"] = 2;
               },
           .gguf = {.architecture = "falcon",
-                   .names = {.tables = {"GGUF of Falcon", "GGUF of GPT-2 and GPT-NeoX", "GGUF"}},
+                   .names = falcon_gguf_names("blk.#.attn_norm_2", "blk.#.attn_norm"),
                    .read = read_falcon_gguf}};
 }
 

@@ -27,8 +27,10 @@ enum class ExpertTensors {
 
 // How the files of a program name tensors and lay them out.
 struct TensorNames {
-  std::vector<std::string> tables;  // of TENSOR_NAMES.md; the names of the first count before those of the others
-  std::string prefix = "model.";    // of all names but that of the unembedding, in what transformers writes
+  // Tensors by our module or parameter: "#" is the index of the block and "*" that of an expert, as in TENSOR_NAMES.md.
+  std::vector<std::pair<std::string, std::vector<std::string>>> own = {};
+  std::vector<std::string> tables = {"LLaMA"};  // of that page, for other parameters; the first counts before others
+  std::string prefix = "model.";                // of all names but that of the unembedding, in what transformers writes
   bool pairs_interleaved = false;   // rows of q and k: elements 2 e and 2 e + 1 rotate together, not e and e + D/2
   bool heads_by_group = false;      // q, k and v of each key head are together
   bool transposed = false;          // weights in blocks are (in, out), as GPT-2's Conv1D
@@ -99,7 +101,7 @@ struct Family {
   std::vector<std::pair<std::string, std::string>> size_keys = {};  // by the flags of sizes, where not those of most
   std::vector<std::string> rope_types = {};                         // of whole heads; empty: `read` takes them
   std::string own_code = "";  // classes in published folders that are transformers' own; they begin with this
-  TensorNames names = {.tables = {"LLaMA"}};
+  TensorNames names = {};
   bool scaled_embedding = false;  // token embeddings are multiplied by sqrt(C), and gains are stored less 1
   void (*read)(const ConfigJson&, OpenConfig&) = nullptr;  // what the common keys do not say
 

@@ -33,10 +33,21 @@ Family gpt2() {
                         {"feed-forward", "n_inner"},
                         {"context", "n_positions"},
                         {"norm-epsilon", "layer_norm_epsilon"}},
-          .names = {.tables = {"GPT-2"}, .prefix = "transformer.", .transposed = true},
+          .names = {.own = {{"embedding.token", {"wte"}},
+                            {"embedding.position", {"wpe"}},
+                            {"final_norm", {"ln_f"}},
+                            {"blocks.#.attention.norm", {"h.#.ln_1"}},
+                            {"blocks.#.attention.qkv", {"h.#.attn.c_attn"}},
+                            {"blocks.#.attention.out", {"h.#.attn.c_proj"}},
+                            {"blocks.#.feed_forward.norm", {"h.#.ln_2"}},
+                            {"blocks.#.feed_forward.up", {"h.#.mlp.c_fc"}},
+                            {"blocks.#.feed_forward.down", {"h.#.mlp.c_proj"}}},
+                    .tables = {},
+                    .prefix = "transformer.",
+                    .transposed = true},
           .write = [](const OpenConfig& config, nlohmann::ordered_json& json) { json["n_ctx"] = config.sizes.context; },
           .vocabulary = {.special = kEndOfText},
-          .gguf = {.architecture = "gpt2", .names = {.tables = {"GGUF of GPT-2 and GPT-NeoX", "GGUF"}}}};
+          .gguf = {.architecture = "gpt2", .names = {.tables = {"GGUF of joined heads", "GGUF"}}}};
 }
 
 }  // namespace sink::open_families

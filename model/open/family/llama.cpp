@@ -28,7 +28,20 @@ Family llama3() {
   return family;
 }
 
-Family llama2c() { return {.names = {.tables = {"llama2.c"}, .pairs_interleaved = true}}; }
+Family llama2c() {
+  return {.names = {.own = {{"embedding.token", {"tok_embeddings"}},
+                            {"unembedding", {"output"}},
+                            {"final_norm", {"norm"}},
+                            {"blocks.#.attention.norm", {"layers.#.attention_norm"}},
+                            {"blocks.#.attention.qkv",
+                             {"layers.#.attention.wq", "layers.#.attention.wk", "layers.#.attention.wv"}},
+                            {"blocks.#.attention.out", {"layers.#.attention.wo"}},
+                            {"blocks.#.feed_forward.norm", {"layers.#.ffn_norm"}},
+                            {"blocks.#.feed_forward.gate_up", {"layers.#.feed_forward.w1", "layers.#.feed_forward.w3"}},
+                            {"blocks.#.feed_forward.down", {"layers.#.feed_forward.w2"}}},
+                    .tables = {},
+                    .pairs_interleaved = true}};
+}
 
 }  // namespace open_families
 

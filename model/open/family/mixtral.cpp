@@ -5,7 +5,10 @@ namespace sink::open_families {
 namespace {
 
 // Files made before April 2024.
-const TensorNames kApartGguf{.tables = {"GGUF of Mixtral, a tensor for each expert", "GGUF"},
+const TensorNames kApartGguf{.own = {{"blocks.#.feed_forward.router", {"blk.#.ffn_gate_inp"}},
+                                     {"blocks.#.feed_forward.gate_up", {"blk.#.ffn_gate.*", "blk.#.ffn_up.*"}},
+                                     {"blocks.#.feed_forward.down", {"blk.#.ffn_down.*"}}},
+                             .tables = {"GGUF"},
                              .pairs_interleaved = true,
                              .experts = ExpertTensors::apart};
 
@@ -26,7 +29,11 @@ Family mixtral() {
                    .ignored = {{"how transformers runs a model or returns its results", {"output_router_logits"}},
                                {"training only", {"router_aux_loss_coef", "router_jitter_noise"}}}},
           .rope_types = {"default", "linear"},
-          .names = {.tables = {"Mixtral", "LLaMA"}, .experts = ExpertTensors::apart},
+          .names = {.own = {{"blocks.#.feed_forward.router", {"layers.#.block_sparse_moe.gate"}},
+                            {"blocks.#.feed_forward.gate_up",
+                             {"layers.#.block_sparse_moe.experts.*.w1", "layers.#.block_sparse_moe.experts.*.w3"}},
+                            {"blocks.#.feed_forward.down", {"layers.#.block_sparse_moe.experts.*.w2"}}},
+                    .experts = ExpertTensors::apart},
           .read = take_window,
           .write = write_window,
           .tokenizer_class = "LlamaTokenizer",

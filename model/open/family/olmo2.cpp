@@ -17,7 +17,7 @@ Family olmo2() {
                    .defaults = R"({"vocab_size": 50304, "rms_norm_eps": 1e-05})",
                    .read = {{"head_dim", "", "elements of a head; missing: hidden_size / num_attention_heads"}}},
           .rope_types = {"default", "linear"},
-          .names = {.tables = {"Gemma and OLMo 2", "LLaMA"}},
+          .names = {.tables = {"LLaMA with norms after sublayers", "LLaMA"}},
           .tokenizer_class = "GPTNeoXTokenizer",
           .gguf = {.architecture = "olmo2", .read = refuse_olmo3}};
 }

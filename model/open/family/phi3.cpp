@@ -44,7 +44,7 @@ Family phi3() {
       .keys =
           {.classes = {"Phi3ForCausalLM", "Phi3Model"},
            .defaults = R"({"hidden_size": 3072, "intermediate_size": 8192, "max_position_embeddings": 4096,
-"vocab_size": 32064, "rms_norm_eps": 1e-05})",
+                           "vocab_size": 32064, "rms_norm_eps": 1e-05})",
            .read = {{"head_dim", "", "elements of a head; missing: hidden_size / num_attention_heads"},
                     {"sliding_window", "null", "keys that a token sees in every layer; null: all before it"},
                     {"partial_rotary_factor", "1.0", "part of a head that rotates, rounded down to whole elements"},
@@ -58,7 +58,8 @@ Family phi3() {
                        {"of the code in Phi-4-mini's folder; the class does not read it, and biases would be refused",
                         {"mlp_bias"}}}},
       .own_code = "Phi3",
-      .names = {.tables = {"Phi-3", "LLaMA"}},
+      .names = {.own = {{"blocks.#.attention.qkv", {"layers.#.self_attn.qkv_proj"}},
+                        {"blocks.#.feed_forward.gate_up", {"layers.#.mlp.gate_up_proj"}}}},
       .read = read_phi3,
       .writes =
           [](const OpenConfig& config) { return config.sizes.rotary_part != 1 && config.sizes.rotary_factor == 1; },
@@ -66,7 +67,9 @@ Family phi3() {
       .tokenizer_class = "LlamaTokenizer",
       .gguf = {.architecture = "phi3",
                .keys = {"rope.scaling.attn_factor"},
-               .names = {.tables = {"GGUF of Phi-3", "GGUF"}},
+               .names = {.own = {{"blocks.#.attention.qkv", {"blk.#.attn_qkv"}},
+                                 {"blocks.#.feed_forward.gate_up", {"blk.#.ffn_up"}}},
+                         .tables = {"GGUF"}},
                .window = true,
                .long_rope = true,
                .read = read_phi3_gguf}};
