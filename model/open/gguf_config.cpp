@@ -1,4 +1,4 @@
-// The metadata of a GGUF file: the meaning of its keys, family by family (the architectures of llama.cpp).
+// The metadata of a GGUF file: the meaning of its keys that several families (architectures of llama.cpp) have.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

@@ -46,6 +46,19 @@ TEST_CASE("open models: the logits of each family are those of transformers, as 
     }
 }
 
+TEST_CASE("open models: what a family says of its policies is so") {
+  for (const Family& family : families()) {
+    CAPTURE(family.name);
+    const std::string policies = policies_of_family(family.ablation);
+    CHECK(family_of_policies(policies) == family.ablation);
+    CHECK(family.layer_norm == contains(policies, "norm=LayerNorm"));
+    CHECK(family.rotary == contains(policies, "Rotary"));
+    CHECK((family.scaling == "llama3") == contains(policies, "Llama3Rotary"));
+    CHECK((family.scaling == "yarn") == contains(policies, "YarnRotary"));
+    CHECK(family.experts == contains(policies, "Experts"));
+  }
+}
+
 TEST_CASE("open models: another family's program refuses one, naming the program that takes it") {
   check_refused([] { open_model(kModels + "gpt2").load(ablation_named("baseline"), DType::F32); }, {"eval_gpt2"},
                 Exit::usage);

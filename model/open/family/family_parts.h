@@ -12,11 +12,6 @@
 
 namespace sink {
 
-// Of LLaMA, whose keys and names many families have.
-namespace open_families {
-Family llama();
-}
-
 // config.json: sets window and the layers without it from `layer_types`, or if it is missing from is_full(layer).
 void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::function<bool(std::int64_t)>& is_full);
 void require_type_of_each(const ConfigJson& json, const std::vector<std::string>& types, std::int64_t layers);
