@@ -49,7 +49,7 @@ const Family& written_family(const OpenConfig& config) {
   const Family* found = nullptr;
   for (const Family& family : families())
     if (!family.type.empty() && (config.family == family.ablation || config.family == family.with_llama3_rope) &&
-        (!family.writes || family.writes(config)))
+        (family.writes ? family.writes(config) : family.name == family.ablation))
       found = &family;
   SINK_CHECK(found, "export", "no config.json is written for " + config.family);
   return *found;

@@ -106,7 +106,7 @@ struct Family {
   void (*read)(const ConfigJson&, OpenConfig&) = nullptr;  // what the common keys do not say
 
   // The export. Of the families with one ablation, the last that `writes` a model counts.
-  bool (*writes)(const OpenConfig&) = nullptr;                          // none: all
+  bool (*writes)(const OpenConfig&) = nullptr;                          // none: where it has the name of the ablation
   void (*write)(const OpenConfig&, nlohmann::ordered_json&) = nullptr;  // what sizes and fixed keys do not say
 
   // The class that transformers 4 takes for tokenizers without one.
