@@ -10,9 +10,9 @@
 namespace sink {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-void add_rope(const std::string& scaling, const Sizes& sizes, Json& json) {
+void add_rope(const std::string& scaling, const Sizes& sizes, OrderedJson& json) {
   json["rope_theta"] = sizes.rotary_base;
   if (sizes.rotary_factor == 1 && scaling != "llama3") return;
   json["rope_scaling"] = {{"rope_type", scaling}, {"factor", sizes.rotary_factor}};
@@ -23,11 +23,11 @@ void add_rope(const std::string& scaling, const Sizes& sizes, Json& json) {
 
 }  // namespace
 
-void write_window(const OpenConfig& config, Json& json) {
-  json["sliding_window"] = config.sizes.window > 0 ? Json(config.sizes.window) : Json();
+void write_window(const OpenConfig& config, OrderedJson& json) {
+  json["sliding_window"] = config.sizes.window > 0 ? OrderedJson(config.sizes.window) : OrderedJson();
 }
 
-void write_layer_types(const OpenConfig& config, Json& json) {
+void write_layer_types(const OpenConfig& config, OrderedJson& json) {
   const Sizes& sizes = config.sizes;
   if (!json.contains("sliding_window")) json["sliding_window"] = sizes.window > 0 ? sizes.window : sizes.context;
   for (std::int64_t layer = 0; layer < sizes.layers; ++layer)
@@ -60,7 +60,7 @@ std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t beg
   const Sizes& sizes = config.sizes;
   const Family& family = *config.origin;
   const ConfigTable& table = table_of(family.type);
-  Json json{{"architectures", {family.keys.classes.at(0)}}, {"model_type", family.type}};
+  OrderedJson json{{"architectures", {family.keys.classes.at(0)}}, {"model_type", family.type}};
   for (const ConfigKey& key : table.keys)
     if (key.use == ConfigKey::Use::fixed && !key.missing->is_null()) json[key.name] = *key.missing;
   for (const Setting<Sizes>& size : size_settings()) {
@@ -68,14 +68,16 @@ std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t beg
     const bool is_read =
         key != table.keys.end() && key->use != ConfigKey::Use::fixed && key->use != ConfigKey::Use::ignored;
     const bool is_value = size.flag != "window" && size.flag != "global-every" && size.flag != "rotary-context";
-    if (is_read && is_value) json[key->name] = Json::parse(plain_text(size.value(sizes)));
+    if (is_read && is_value) json[key->name] = OrderedJson::parse(plain_text(size.value(sizes)));
   }
   if (family.rotary) add_rope(family_of_ablation(config.family).scaling, sizes, json);
   if (family.write) family.write(config, json);
   json["tie_word_embeddings"] = tied;
   json["torch_dtype"] = "float32";
-  json["bos_token_id"] = begin_token >= 0 ? Json(begin_token) : Json();
-  json["eos_token_id"] = end_tokens.empty() ? Json() : end_tokens.size() == 1 ? Json(end_tokens[0]) : Json(end_tokens);
+  json["bos_token_id"] = begin_token >= 0 ? OrderedJson(begin_token) : OrderedJson();
+  json["eos_token_id"] = end_tokens.empty()       ? OrderedJson()
+                         : end_tokens.size() == 1 ? OrderedJson(end_tokens[0])
+                                                  : OrderedJson(end_tokens);
   json["pad_token_id"] = nullptr;
   return json.dump(2) + "\n";
 }
