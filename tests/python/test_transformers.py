@@ -9,10 +9,9 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import sinklab  # noqa: E402
-from golden import MODELS  # noqa: E402
+from golden import FAMILIES, MODELS  # noqa: E402
 
 IDS = [[3, 17, 5, 22, 9, 31, 8, 2, 14, 6], [11, 4, 36, 1, 28, 7, 19, 30, 12, 25]]
-FAMILIES = sorted(path.name for path in MODELS.iterdir() if path.is_dir())
 # transformers computes the angles of rotary embeddings in float32, so models with them agree to 1e-5 in float64, too.
 DTYPES = {"float64": (torch.float64, 1e-5), "float32": (torch.float32, 1e-5)}
 
