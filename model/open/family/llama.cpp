@@ -1,4 +1,6 @@
 // LLaMA 2 and 3, and the files of llama2.c.
+#include <algorithm>
+
 #include "engine/ops/rotary/rotary.h"
 #include "model/open/family/family_parts.h"
 
