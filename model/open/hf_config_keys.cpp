@@ -43,9 +43,11 @@ std::vector<ConfigKey> own_keys(const FamilyKeys& family, const std::vector<Conf
   for (const auto& [name, value] : defaults.items())
     keys.push_back({.name = name, .use = Use::read, .missing = value, .note = note_of(name, "")});
   for (const ReadKey& key : family.read) {
-    keys.push_back({.name = key.name, .use = key.or_null ? Use::read_or_null : Use::read});
-    if (!key.missing.empty()) keys.back().missing = Json::parse(key.missing);
-    keys.back().note = note_of(key.name, key.note);
+    keys.push_back({.name = key.name, .use = Use::read, .note = note_of(key.name, key.note)});
+    if (key.missing.empty()) continue;
+    keys.back().missing = Json::parse(key.missing);
+    if (key.missing != "null" && keys.back().note.find("null: ") != std::string::npos)
+      keys.back().use = Use::read_or_null;
   }
   for (const FixedKey& key : family.fixed) {
     const Json values = Json::parse("[" + key.values + "]");

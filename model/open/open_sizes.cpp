@@ -73,8 +73,8 @@ std::optional<std::int64_t> every_nth(const std::vector<bool>& layers) {
 
 std::string key_in_file(const OpenConfig& config, const std::string& flag) {
   if (config.files == ModelFiles::hugging_face)
-    for (const auto& [size, key] : config.origin->size_keys)
-      if (size == flag) return key;
+    for (const ReadKey& key : config.origin->keys.read)
+      if (key.size == flag) return key.name;
   if (config.files == ModelFiles::gguf && config.origin->layer_norm && flag == "norm-epsilon")
     return "attention.layer_norm_epsilon";
   const Keys& keys = common_keys(config);

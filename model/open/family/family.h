@@ -60,8 +60,8 @@ struct GgufFamily {
 // Keys of config.json. Texts are JSON; where a note is empty, it is that of the table "LLaMA and similar families".
 struct ReadKey {
   std::string name, missing;  // what the class in transformers has for a missing key; empty: the note tells
-  std::string note = "";
-  bool or_null = false;  // null is no missing key
+  std::string note = "";      // with "null: ", null is no missing key
+  std::string size = "";      // the flag of the size that it is, where most families have another key for it
 };
 struct FixedKey {
   std::string name, values;  // those that are computed; the first is that of a missing key, and the export writes it
@@ -98,8 +98,7 @@ struct Family {
   FamilyKeys keys = {};
   std::string outer_type = "";  // of a model that has this one as `text_config`
   FamilyKeys outer_keys = {};
-  std::vector<std::pair<std::string, std::string>> size_keys = {};  // by the flags of sizes, where not those of most
-  std::vector<std::string> rope_types = {};                         // of whole heads; empty: `read` takes them
+  std::vector<std::string> rope_types = {};  // of whole heads; empty: `read` takes them
   std::string own_code = "";  // classes in published folders that are transformers' own; they begin with this
   TensorNames names = {};
   bool scaled_embedding = false;  // token embeddings are multiplied by sqrt(C), and gains are stored less 1

@@ -22,19 +22,18 @@ void read_mistral(const ConfigJson& json, OpenConfig& config) {
 }  // namespace
 
 Family mistral() {
-  return {
-      .type = "mistral",
-      .keys = {.classes = {"MistralForCausalLM", "MistralModel"},
-               .defaults = R"({"intermediate_size": 14336, "max_position_embeddings": 131072})",
-               .read = {{"num_key_value_heads", "8", "heads of keys and values"},
-                        {"sliding_window", "4096", "keys that a token sees in every layer; null: all before it", true},
-                        {"layer_types", "null",
-                         "the class does not read it; must say of every layer what `sliding_window` says"}}},
-      .rope_types = {"default", "linear"},
-      .read = read_mistral,
-      .writes = [](const OpenConfig& config) { return config.sizes.window > 0; },
-      .write = write_window,
-      .tokenizer_class = "LlamaTokenizer"};
+  return {.type = "mistral",
+          .keys = {.classes = {"MistralForCausalLM", "MistralModel"},
+                   .defaults = R"({"intermediate_size": 14336, "max_position_embeddings": 131072})",
+                   .read = {{"num_key_value_heads", "8", "heads of keys and values"},
+                            {"sliding_window", "4096", "keys that a token sees in every layer; null: all before it"},
+                            {"layer_types", "null",
+                             "the class does not read it; must say of every layer what `sliding_window` says"}}},
+          .rope_types = {"default", "linear"},
+          .read = read_mistral,
+          .writes = [](const OpenConfig& config) { return config.sizes.window > 0; },
+          .write = write_window,
+          .tokenizer_class = "LlamaTokenizer"};
 }
 
 }  // namespace sink::open_families

@@ -19,7 +19,7 @@ Family opt() {
                    .classes = {"OPTForCausalLM", "OPTModel"},
                    .defaults = R"({"num_hidden_layers": 12, "num_attention_heads": 12, "hidden_size": 768, "vocab_size":
                                    50272})",
-                   .read = {{"ffn_dim", "3072", "elements inside the feed-forward block"},
+                   .read = {{"ffn_dim", "3072", "elements inside the feed-forward block", "feed-forward"},
                             {"max_position_embeddings", "2048", "the context"},
                             {"word_embed_proj_dim", "null", "must be hidden_size; null: it is"}},
                    .fixed = {{"activation_function", R"("relu")", "of the feed-forward block"},
@@ -30,7 +30,6 @@ Family opt() {
                              {"tie_word_embeddings", "true"}},
                    .ignored = {{"training only",
                                 {"dropout", "attention_dropout", "activation_dropout", "layerdrop", "init_std"}}}},
-          .size_keys = {{"feed-forward", "ffn_dim"}},
           .names = {.own = {{"embedding.token", {"decoder.embed_tokens"}},
                             {"embedding.position", {"decoder.embed_positions"}},
                             {"final_norm", {"decoder.final_layer_norm"}},

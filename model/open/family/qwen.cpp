@@ -27,10 +27,9 @@ Family qwen2() {
       .keys =
           {.classes = {"Qwen2ForCausalLM", "Qwen2Model"},
            .defaults = R"({"intermediate_size": 22016, "max_position_embeddings": 32768, "vocab_size": 151936})",
-           .read = {{"num_key_value_heads", "32", "", true},
+           .read = {{"num_key_value_heads", "32"},
                     {"use_sliding_window", "false", "false: no layer has a window"},
-                    {"sliding_window", "4096", "keys that a token sees in layers with a window; null: all before it",
-                     true},
+                    {"sliding_window", "4096", "keys that a token sees in layers with a window; null: all before it"},
                     {"max_window_layers", "28",
                      "layers before this one see all keys, the others have the window, where `layer_types` is missing"},
                     {"layer_types", "null",

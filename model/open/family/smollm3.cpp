@@ -46,7 +46,7 @@ Family smollm3() {
                .defaults = R"({"num_hidden_layers": 36, "num_attention_heads": 16, "hidden_size": 2048,
                                "max_position_embeddings": 32768, "vocab_size": 128256, "tie_word_embeddings": true,
                                "rope_theta": 2000000})",
-               .read = {{"num_key_value_heads", "4", "", true},
+               .read = {{"num_key_value_heads", "4"},
                         {"head_dim", "", "elements of a head; missing: hidden_size / num_attention_heads"},
                         {"no_rope_layers", "null",
                          "0 for layers without rotary positions and 1 for the others, one for each layer; null: made "
