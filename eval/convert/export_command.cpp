@@ -52,8 +52,9 @@ EvalCommand export_command(CLI::App& app, const Ablation& ablation) {
                          "Writes a model as a Hugging Face folder. AutoModelForCausalLM.from_pretrained loads it: "
                          "config.json, model.safetensors (F32) and, if the checkpoint has a tokenizer, tokenizer.json. "
                          "load() in its transformer_lens_adapter.py opens it in TransformerLens. "
-                         "Only ablations that transformers has can be exported: gpt2, opt, gpt_neox, llama (baseline), "
-                         "llama3, qwen2, qwen3 (qk_norm), gemma3, gpt_oss, olmo2, falcon, mixtral, gemma2.");
+                         "Only ablations that transformers has can be exported, and those with the same policies, such "
+                         "as baseline: " +
+                             family_names() + ".");
   command->add_option("checkpoint,--model", words->first, kWhatIsEvaluated)->required();
   command->add_option("folder,--out", words->second, "folder to make; nothing may be there")->required();
   command->footer("Example:\n  eval_baseline export runs/first/checkpoint.h5 runs/first/hugging_face");

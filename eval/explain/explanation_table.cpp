@@ -118,7 +118,10 @@ class TableWriter {
                 const std::function<std::string(const Key&)>& last) {
     auto joined = [&](auto&& cell) {
       std::string line;
-      for (const Column& column : columns) line += (line.empty() ? "" : " ") + str_format("%9s", cell(column));
+      for (const Column& column : columns) {
+        if (!line.empty()) line += " ";
+        line += str_format("%9s", cell(column));
+      }
       return line;
     };
     add("    j token   ", joined([](const Column& column) { return column.first; }), last_title);

@@ -301,12 +301,12 @@ class FamilyWeights : public WeightSource {
     }
     if (all_fit && all[0].experts == ExpertAxis::tensors) all_fit = join_in_turn(matrix.parts, 1);
     if (!all_fit)
-      throw Error(file_->path() + ": " + parameter.name + " is " + parameter.shape.str() + " by " +
-                      sizes_of(parameter.name) + " of " +
-                      (config_.names < TensorNames::gguf ? "config.json" : "the metadata") + ", and comes from " +
-                      shapes + "; expected tensors of these sizes, of a type that holds such values" +
-                      (all[0].order == RowOrder::alternating || all.size() > 3 ? ", the same in all" : ""),
-                  Exit::corrupt_checkpoint);
+      throw Error(
+          file_->path() + ": " + parameter.name + " is " + parameter.shape.str() + " by " + sizes_of(parameter.name) +
+              " of " + (config_.files == ModelFiles::hugging_face ? "config.json" : "the metadata") +
+              ", and comes from " + shapes + "; expected tensors of these sizes, of a type that holds such values" +
+              (all[0].order == RowOrder::alternating || all.size() > 3 ? ", the same in all" : ""),
+          Exit::corrupt_checkpoint);
     return matrix;
   }
 

@@ -1,5 +1,6 @@
 // The keys of config.json by family: which are read, which must have one of a few values, and which cannot change a
-// result. Other keys are refused. The tables are those of CONFIG_KEYS.md.
+// result. Other keys are refused. The tables of families are in their
+// files; the others are those of CONFIG_KEYS.md.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -25,11 +26,13 @@ struct ConfigKey {
 struct ConfigTable {
   std::string title;  // the `model_type`, or "rotary positions of type `linear`"
   std::vector<ConfigKey> keys;
-  bool and_common;  // the keys of every family, too
+  bool and_common = false;          // the keys of every family, too
+  std::vector<ConfigKey> own = {};  // of a family: those that the page has in its table
 };
 
-// In the order of the page; the first has the keys of every family.
+// Those of the page, of which the first has the keys of every family, then those of families.
 const std::vector<ConfigTable>& config_tables();
+const ConfigTable& table_of(const std::string& title);
 
 // The object with missing keys as the class in transformers has them. `title`: of the table. Throws Error
 // (Exit::corrupt_checkpoint), naming the key, for a key that is not in the table, is null or missing and must not be,

@@ -23,19 +23,10 @@ namespace fs = std::filesystem;
 
 OpenConfig config_of_sizes(const std::string& policies, const Sizes& sizes) {
   const std::string family = family_of_policies(policies);
-  OpenConfig config{.family = family, .sizes = sizes_of_family(family, sizes), .names = TensorNames::hf_llama};
-  // The only LLaMA of transformers in which a part of a head rotates.
-  const Sizes& s = config.sizes;
-  if (family == "llama" && s.rotary_part != 1 && s.rotary_factor == 1) config.names = TensorNames::hf_phi3;
-  if (family == "gpt2") config.names = TensorNames::hf_gpt2;
-  if (family == "opt") config.names = TensorNames::hf_opt;
-  if (family == "gpt_neox") config.names = TensorNames::hf_neox;
-  if (family == "falcon") config.names = TensorNames::hf_falcon_2_norms;
-  if (family == "olmo2") config.names = TensorNames::hf_post_norms;
-  if (family == "gpt_oss") config.names = TensorNames::hf_gpt_oss;
-  if (family == "mixtral") config.names = TensorNames::hf_mixtral;
-  if (family == "gemma2" || family == "gemma3") {
-    config.names = TensorNames::hf_post_norms;
+  OpenConfig config{.family = family, .sizes = sizes_of_family(family, sizes)};
+  config.origin = &written_family(config);
+  config.names = &config.origin->names;
+  if (config.origin->scaled_embedding) {
     config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
     config.gain_less = 1;
   }
@@ -154,11 +145,8 @@ struct Exported {
 
 // The full name in transformers.
 std::string whole_name(const OpenConfig& config, const std::string& name) {
-  if (name == "lm_head.weight" || name == "embed_out.weight") return name;
-  return (config.names == TensorNames::hf_gpt2 || config.names == TensorNames::hf_falcon_2_norms ? "transformer."
-          : config.names == TensorNames::hf_neox                                                 ? "gpt_neox."
-                                                                                                 : "model.") +
-         name;
+  const std::vector<TensorPlace> head = places_of(config, "unembedding.weight");
+  return !head.empty() && name == head[0].name ? name : config.names->prefix + name;
 }
 
 std::vector<Exported> exported(const OpenConfig& config, const LanguageModel& model) {
@@ -265,7 +253,8 @@ std::string tokenizer_config(const std::string& tokenizer_json) {
 }  // namespace
 
 DType export_type(const Ablation& ablation) {
-  return family_of_policies(ablation.policies).starts_with("gemma") ? DType::F64 : DType::F32;
+  const std::string family = family_of_policies(ablation.policies);
+  return !family.empty() && family_of_ablation(family).scaled_embedding ? DType::F64 : DType::F32;
 }
 
 void export_hf(const Ablation& ablation, const LanguageModel& model, const ExportedTokenizer& tokenizer,

@@ -40,7 +40,7 @@ void take_longrope(const ConfigJson& keys, const Rope& otherwise, Rope& rope) {
 
 }  // namespace
 
-Rope rope_of(const ConfigJson& rope, const Rope& otherwise, std::initializer_list<std::string> types) {
+Rope rope_of(const ConfigJson& rope, const Rope& otherwise, const std::vector<std::string>& types) {
   const std::string type = rope.text("rope_type", rope.text("type", "default"));
   if (std::ranges::find(types, type) == types.end()) {
     const std::string are = types.size() > 1 ? " are" : " is";
@@ -78,6 +78,13 @@ void take_rotary_part(const ConfigJson& json, const Rope& rope, Sizes& sizes) {
 
 void require_whole_heads(const ConfigJson& json, const Rope& rope) {
   if (rope.part != 1) json.refuse("`partial_rotary_factor` must be 1, got " + std::to_string(rope.part));
+}
+
+Rope whole_rope(const ConfigJson& json, const std::vector<std::string>& types) {
+  const Rope rope =
+      rope_of(rope_object(json), {"", json.real("rope_theta"), 0, json.integer("max_position_embeddings"), 1}, types);
+  require_whole_heads(json, rope);
+  return rope;
 }
 
 }  // namespace sink

@@ -1,8 +1,8 @@
 // Rotary positions in config.json of Hugging Face.
 #pragma once
 
-#include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "model/open/config_json.h"
 #include "model/open/open_config.h"
@@ -24,7 +24,9 @@ bool has_object(const ConfigJson& json, const char* key);
 ConfigJson rope_object(const ConfigJson& json);
 // `otherwise`: base, part and first context for missing keys; of longrope also the factor. Refuses types that are not
 // in `types`.
-Rope rope_of(const ConfigJson& rope, const Rope& otherwise, std::initializer_list<std::string> types);
+Rope rope_of(const ConfigJson& rope, const Rope& otherwise, const std::vector<std::string>& types);
+// Of config.json, of families in which all elements of a head rotate.
+Rope whole_rope(const ConfigJson& json, const std::vector<std::string>& types);
 
 void take_rope(const Rope& rope, OpenConfig& config);
 // The part of a head that rotates, rounded down to whole elements.

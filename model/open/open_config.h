@@ -6,44 +6,27 @@
 #include <vector>
 
 #include "engine/io/weights/weight_file.h"
+#include "model/open/family/family.h"
 #include "model/sizes.h"
 
 namespace sink {
 
-class ConfigJson;
-
 // The longest context of position tables (model/size_settings.cpp); longer models are used up to here.
 inline constexpr std::int64_t kLongestContext = 65536;
 
-// How a program names its tensors and lays them out. hf_post_norms: with norms after sublayers, Gemma and OLMo 2.
-enum class TensorNames {
-  hf_gpt2,
-  hf_opt,
-  hf_neox,
-  hf_falcon,  // with one norm for both sublayers of a block
-  hf_falcon_2_norms,
-  hf_llama,
-  hf_phi3,
-  hf_post_norms,
-  hf_gpt_oss,
-  hf_mixtral,
-  gguf,
-  gguf_expert_tensors,  // Mixtral of older files, with a tensor for each expert
-  gguf_phi3,
-  gguf_falcon,
-  gguf_falcon_2_norms,
-  llama2c
-};
+enum class ModelFiles { hugging_face, gguf, llama2c };
 
 struct OpenConfig {
-  std::string family;  // its ablation, as in "llama3"
-  Sizes sizes;
-  TensorNames names = TensorNames::hf_llama;
-  bool pairs_interleaved = false;  // rows of q and k: elements 2 e and 2 e + 1 rotate together, not e and e + D/2
-  double embedding_scale = 1;      // multiplies token embeddings, as in Gemma and Granite
-  double residual_scale = 1;       // multiplies what sublayers add to the residual stream, as in Granite
-  double logit_scale = 1;          // multiplies logits
-  double gain_less = 0;            // added to stored gains, 1 for safetensors of Gemma
+  std::string family;              // its ablation, as in "llama3"
+  const Family* origin = nullptr;  // what its files say; `family` may be another with the same files
+  ModelFiles files = ModelFiles::hugging_face;
+  const TensorNames* names = nullptr;
+  Sizes sizes = {};
+  double embedding_scale = 1;                   // multiplies token embeddings, as in Gemma and Granite
+  double residual_scale = 1;                    // multiplies what sublayers add to the residual stream, as in Granite
+  double logit_scale = 1;                       // multiplies logits
+  double gain_less = 0;                         // added to stored gains, 1 for safetensors of Gemma
+  std::vector<std::string> other_tensors = {};  // which were read and are no weights
   // Whether config.json ties unembedding and embedding; without it, they are tied if the file has no unembedding.
   std::optional<bool> tied = std::nullopt;
   // Of a backbone, which is not tied, and whose files have no unembedding: the name of that tensor. Such a model has
@@ -72,9 +55,12 @@ void set_rotary_layers(Sizes& sizes, const std::vector<bool>& rotates);
 std::string key_in_file(const OpenConfig& config, const std::string& flag);
 
 // config.json for a model with sizes_of_family(); keys that the class of the family in transformers lacks are left out.
-// `tied`: whether the unembedding is the embedding; `begin_token`: -1 for none; `end_tokens`: generation ends at one.
+// Of the family `origin`. `tied`: whether the unembedding is the embedding; `begin_token`: -1 for none; `end_tokens`:
+// generation ends at one.
 std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t begin_token,
                            const std::vector<std::int32_t>& end_tokens);
+// The family that a model of `family` with these sizes is written as.
+const Family& written_family(const OpenConfig& config);
 // resolve_defaults() (model/size_settings.h), with 0 for rotary sizes if the family has no rotary positions.
 Sizes sizes_of_family(const std::string& family, const Sizes& sizes);
 
@@ -83,7 +69,6 @@ Sizes sizes_of_family(const std::string& family, const Sizes& sizes);
 std::string policies_of_family(const std::string& family);
 // The inverse; empty if no family has these policies.
 std::string family_of_policies(const std::string& policies);
-bool has_experts(const std::string& family);
 std::string family_names();  // listed()
 // "the architecture `falcon` is not computed here: ...; gpt2, opt and gpt_oss are", for messages. `known`: those that
 // are, as the program of the file calls them.

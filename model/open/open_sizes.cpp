@@ -14,41 +14,6 @@ namespace {
 
 using Keys = std::map<std::string, std::string>;  // by the flags of sizes
 
-// The keys of a family that are not those of most.
-const Keys& keys_of(const OpenConfig& config) {
-  static const Keys gpt2{{"layers", "n_layer"},      {"heads", "n_head"},
-                         {"width", "n_embd"},        {"feed-forward", "n_inner"},
-                         {"context", "n_positions"}, {"norm-epsilon", "layer_norm_epsilon"}};
-  static const Keys opt{{"feed-forward", "ffn_dim"}};
-  static const Keys neox{
-      {"norm-epsilon", "layer_norm_eps"}, {"rotary-base", "rotary_emb_base"}, {"rotary-part", "rotary_pct"}};
-  static const Keys falcon{
-      {"feed-forward", "ffn_hidden_size"}, {"kv-heads", "num_kv_heads"}, {"norm-epsilon", "layer_norm_epsilon"}};
-  static const Keys gemma{{"attention-scale", "query_pre_attn_scalar"}};
-  static const Keys gguf_layer_norm{{"norm-epsilon", "attention.layer_norm_epsilon"}};
-  static const Keys none{};
-  switch (config.names) {
-    case TensorNames::hf_gpt2:
-      return gpt2;
-    case TensorNames::hf_opt:
-      return opt;
-    case TensorNames::hf_neox:
-      return neox;
-    case TensorNames::hf_falcon:
-    case TensorNames::hf_falcon_2_norms:
-      return falcon;
-    case TensorNames::hf_post_norms:
-      return config.family == "olmo2" ? none : gemma;
-    case TensorNames::gguf:
-      return config.family == "gpt2" || config.family == "gpt_neox" ? gguf_layer_norm : none;
-    case TensorNames::gguf_falcon:
-    case TensorNames::gguf_falcon_2_norms:
-      return gguf_layer_norm;
-    default:
-      return none;
-  }
-}
-
 const Keys& common_keys(const OpenConfig& config) {
   static const Keys llama2c{{"layers", "n_layers"},         {"heads", "n_heads"},   {"width", "dim"},
                             {"feed-forward", "hidden_dim"}, {"context", "seq_len"}, {"vocabulary", "vocab_size"},
@@ -92,8 +57,7 @@ const Keys& common_keys(const OpenConfig& config) {
                          {"rotary-context", "rope.scaling.original_context_length"},
                          {"experts", "expert_count"},
                          {"chosen-experts", "expert_used_count"}};
-  if (config.names == TensorNames::llama2c) return llama2c;
-  return config.names < TensorNames::gguf ? hugging_face : gguf;
+  return config.files == ModelFiles::llama2c ? llama2c : config.files == ModelFiles::gguf ? gguf : hugging_face;
 }
 
 // n where the layers n, 2 n, ... from 1, and no others, are set; 0: none is. No value for other lists.
@@ -108,8 +72,13 @@ std::optional<std::int64_t> every_nth(const std::vector<bool>& layers) {
 }  // namespace
 
 std::string key_in_file(const OpenConfig& config, const std::string& flag) {
-  for (const Keys* keys : {&keys_of(config), &common_keys(config)})
-    if (const auto found = keys->find(flag); found != keys->end()) return found->second;
+  if (config.files == ModelFiles::hugging_face)
+    for (const ReadKey& key : config.origin->keys.read)
+      if (key.size == flag) return key.name;
+  if (config.files == ModelFiles::gguf && config.origin->layer_norm && flag == "norm-epsilon")
+    return "attention.layer_norm_epsilon";
+  const Keys& keys = common_keys(config);
+  if (const auto found = keys.find(flag); found != keys.end()) return found->second;
   return setting_named(size_settings(), flag)->key();
 }
 
@@ -143,13 +112,12 @@ void check_open_sizes(const std::string& path, const OpenConfig& config) {
     require(rule, size.value(sizes));
   };
   require_within("norm-epsilon", 1e-12, 0.1);
-  if (config.family != "gpt2" && config.family != "opt") require_within("rotary-base", 1, 1e12);
-  const bool some_rotates =
-      config.family == "gpt_neox" || config.names == TensorNames::hf_phi3 || config.names == TensorNames::gguf_phi3;
-  if (some_rotates) require_within("rotary-part", 1e-4, 1);  // 0 would be all of a head
-  if (config.family == "gemma3" && sizes.window > 0) require_within("rotary-local-base", 1, 1e12);
+  const Family& family = *config.origin;
+  if (family.rotary) require_within("rotary-base", 1, 1e12);
+  if (family.rotates_part) require_within("rotary-part", 1e-4, 1);  // 0 would be all of a head
+  if (sizes.rotary_local_base != 0) require_within("rotary-local-base", 1, 1e12);
   if (sizes.rotary_factor != 0) require_within("rotary-factor", 1, 1e6);
-  if (config.family == "gpt_oss" && sizes.rotary_factor > 0 && sizes.rotary_base == 1)
+  if (family.scaling == "yarn" && sizes.rotary_factor > 0 && sizes.rotary_base == 1)
     refuse("YaRN divides by the logarithm of the base of rotary positions, which must be above 1, got 1");
   if (sizes.attention_scale != 0) require_within("attention-scale", 1e-4, 1e4);
   const auto pairs =
@@ -176,11 +144,11 @@ void check_open_sizes(const std::string& path, const OpenConfig& config) {
   auto key = [&](const std::string& flag) { return "`" + key_in_file(config, flag) + "`"; };
   const std::string error = validate(sizes, key);
   if (!error.empty()) refuse(error);
-  if (config.family == "gpt2" || config.family == "opt") return;
-  const double rotated = (some_rotates ? sizes.rotary_part : 1) * static_cast<double>(sizes.width_of_head());
+  if (!family.rotary) return;
+  const double rotated = (family.rotates_part ? sizes.rotary_part : 1) * static_cast<double>(sizes.width_of_head());
   if (std::fmod(rotated, 2) == 0) return;
   std::vector<std::string> keys{key("heads"), key(sizes.head_width > 0 ? "head-width" : "width")};
-  if (some_rotates) keys.push_back(key("rotary-part"));
+  if (family.rotates_part) keys.push_back(key("rotary-part"));
   refuse("rotary positions need an even width of a head, or of its part that rotates, got " +
          str_format("%g", rotated) + " by " + listed(keys));
 }

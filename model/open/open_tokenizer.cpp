@@ -106,7 +106,7 @@ void require_readable(const std::string& path) {
 
 // Why other files of a Hugging Face folder read a text in another way than its tokenizer; empty: they do not.
 std::string refusal_of_folder(const OpenModel& model, const Tokenizer& tokenizer) {
-  if (is_gguf(model) || model.config.names == TensorNames::llama2c) return "";
+  if (is_gguf(model) || model.config.files == ModelFiles::llama2c) return "";
   std::error_code ignored;
   const std::filesystem::path folder(model.path);
   const bool has_json = std::filesystem::exists(folder / "tokenizer.json", ignored);
@@ -134,7 +134,7 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
     return read_of_model([&] { return gguf_model(vocabulary_of(*model.file), model.path); });
   }
   const std::filesystem::path path(model.path);
-  const bool is_file = model.config.names == TensorNames::llama2c;
+  const bool is_file = model.config.files == ModelFiles::llama2c;
   const std::string by_size =
       "tok" + std::to_string(model.config.sizes.vocabulary) + ".bin";  // named like llama2.c does
   for (const std::string& name :
@@ -147,7 +147,7 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
     require_readable(candidate.string());
     Tokenizer tokenizer = read_of_model([&] { return Tokenizer::load(candidate.string()); });
     const std::string folder = candidate.parent_path().string();
-    if (name == "vocab.json") check_vocabulary_folder(folder, model.config.family, tokenizer);
+    if (name == "vocab.json") check_vocabulary_folder(folder, *model.config.origin, tokenizer);
     if (name == "tokenizer.json" && !is_file) check_special_tokens(folder, tokenizer);
     return tokenizer;
   }
@@ -176,7 +176,7 @@ std::string text_note(const OpenModel& model) {
 }
 
 std::string begin_rule(const OpenModel& model) {
-  if (model.config.names == TensorNames::llama2c) return kLlama2cBeginRule;
+  if (model.config.files == ModelFiles::llama2c) return kLlama2cBeginRule;
   if (!is_gguf(model)) {
     std::error_code ignored;
     const bool has_json = std::filesystem::exists(std::filesystem::path(model.path) / "tokenizer.json", ignored);
@@ -191,7 +191,7 @@ std::optional<std::int32_t> prefix_token(const OpenModel& model, const Tokenizer
   std::int64_t id = -1;
   if (is_gguf(model)) {
     if (const MetadataValue* value = model.file->find_metadata("tokenizer.ggml.bos_token_id")) id = value->integer();
-  } else if (model.config.names != TensorNames::llama2c) {
+  } else if (model.config.files != ModelFiles::llama2c) {
     id = hugging_face_prefix(model, tokenizer);
   }
   if (id < 0 || id >= model.config.sizes.vocabulary) return std::nullopt;
@@ -208,7 +208,7 @@ std::vector<std::int32_t> end_tokens(const OpenModel& model) {
       const std::vector<std::int64_t> named = gguf_end_tokens(tokens->texts());
       given.insert(given.end(), named.begin(), named.end());
     }
-  } else if (model.config.names != TensorNames::llama2c) {
+  } else if (model.config.files != ModelFiles::llama2c) {
     given = hugging_face_end_tokens(model.path);
   }
   std::vector<std::int32_t> ids;

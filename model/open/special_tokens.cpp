@@ -115,19 +115,21 @@ class AddedTokenCheck {
 
 }  // namespace
 
-void check_vocabulary_folder(const std::string& folder, const std::string& family, const Tokenizer& tokenizer) {
+void check_vocabulary_folder(const std::string& folder, const Family& family, const Tokenizer& tokenizer) {
   auto refuse = [&](const std::string& why) { throw Error(folder + ": " + why + kRemedy, Exit::corrupt_checkpoint); };
-  if (family != "gpt2" && family != "opt")
-    refuse("vocab.json and merges.txt are read for gpt2 and opt, and this is " + family);
-  const bool begins = family == "opt";
-  const std::string special = begins ? "</s>" : kEndOfText;
+  const auto& [special, begins] = family.vocabulary;
+  if (special.empty())
+    refuse("vocab.json and merges.txt are read for " +
+           families_with([](const Family& one) { return one.vocabulary.special.empty() ? "" : one.name; }) +
+           ", and this is " + family.ablation);
   AddedTokenCheck check(tokenizer, true);
   if (!check.finds(special) || tokenizer.begin_tokens().empty() == begins)
-    refuse("vocab.json is not that of " + family + ", with `" + special + "`" + (begins ? "" : " and without `</s>`"));
+    refuse("vocab.json is not that of " + family.name + ", with `" + special + "`" +
+           (begins ? "" : " and without `</s>`"));
   if (const auto config = read_if_there(folder + "/tokenizer_config.json")) {
     auto expect = [&](const char* key, const nlohmann::json& value, const nlohmann::json& otherwise) {
       if ((config->has(key) ? config->json().at(key) : otherwise) != value)
-        config->refuse("`" + std::string(key) + "` must be " + value.dump() + " with vocab.json of " + family +
+        config->refuse("`" + std::string(key) + "` must be " + value.dump() + " with vocab.json of " + family.name +
                        kRemedy);
     };
     expect("add_bos_token", begins, false);

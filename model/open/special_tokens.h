@@ -4,14 +4,15 @@
 #include <string>
 
 #include "engine/data/tokenizer/tokenizer.h"
+#include "model/open/family/family.h"
 
 namespace sink {
 
 // Checks a tokenizer that was read from vocab.json and merges.txt, which name no class and no special tokens. Throws
-// Error (Exit::corrupt_checkpoint) where it is not certain to be that of the folder: for families other than gpt2 and
-// opt, for options of tokenizer_config.json, and for tokens of tokenizer_config.json, special_tokens_map.json or
+// Error (Exit::corrupt_checkpoint) where it is not certain to be that of the folder: for families without
+// such files, for options of tokenizer_config.json, and for tokens of tokenizer_config.json, special_tokens_map.json or
 // added_tokens.json that it does not find in texts.
-void check_vocabulary_folder(const std::string& folder, const std::string& family, const Tokenizer& tokenizer);
+void check_vocabulary_folder(const std::string& folder, const Family& family, const Tokenizer& tokenizer);
 
 // The same for a tokenizer from tokenizer.json: for tokens that these files add to it, and for other flags in
 // `added_tokens_decoder`.

@@ -1,5 +1,6 @@
 #include "model/open/tensor_names.h"
 
+#include <algorithm>
 #include <map>
 
 #include "model/open/name_tables.h"
@@ -7,14 +8,13 @@
 namespace sink {
 namespace {
 
-// Tensors by our module or parameter, `#` being the block.
-using Names = std::map<std::string, std::vector<std::string>>;
+using Names = decltype(TensorNames::own);
 
 const Names& names_in(const std::string& title) {
   static const std::map<std::string, Names> tables = [] {
     std::map<std::string, Names> all;
     for (const NameTable& table : name_tables(carried_text("TENSOR_NAMES.md")))
-      for (const auto& cells : table.rows) all[table.title][code_in(cells[0]).at(0)] = code_in(cells.at(1));
+      for (const auto& cells : table.rows) all[table.title].emplace_back(code_in(cells[0]).at(0), code_in(cells.at(1)));
     return all;
   }();
   return tables.at(title);
@@ -28,62 +28,24 @@ std::pair<std::string, std::string> without_block(const std::string& name) {
   return {start + "#" + name.substr(end), name.substr(start.size(), end - start.size())};
 }
 
-// The tables of a program, the first before the others.
-std::vector<std::string> tables_of(const OpenConfig& config) {
-  switch (config.names) {
-    case TensorNames::hf_gpt2:
-      return {"GPT-2"};
-    case TensorNames::hf_opt:
-      return {"OPT"};
-    case TensorNames::hf_neox:
-      return {"GPT-NeoX"};
-    case TensorNames::hf_falcon:
-      return {"Falcon with one norm", "Falcon"};
-    case TensorNames::hf_falcon_2_norms:
-      return {"Falcon"};
-    case TensorNames::hf_llama:
-      return {"LLaMA"};
-    case TensorNames::hf_phi3:
-      return {"Phi-3", "LLaMA"};
-    case TensorNames::hf_post_norms:
-      return {"Gemma and OLMo 2", "LLaMA"};
-    case TensorNames::hf_gpt_oss:
-      return {"gpt-oss", "LLaMA"};
-    case TensorNames::hf_mixtral:
-      return {"Mixtral", "LLaMA"};
-    case TensorNames::gguf:
-      if (config.family == "gpt_oss") return {"GGUF of gpt-oss", "GGUF of experts", "GGUF"};
-      if (config.family == "mixtral") return {"GGUF of experts", "GGUF"};
-      if (config.family == "gpt2" || config.family == "gpt_neox") return {"GGUF of GPT-2 and GPT-NeoX", "GGUF"};
-      return {"GGUF"};
-    case TensorNames::gguf_expert_tensors:
-      return {"GGUF of Mixtral, a tensor for each expert", "GGUF"};
-    case TensorNames::gguf_phi3:
-      return {"GGUF of Phi-3", "GGUF"};
-    case TensorNames::gguf_falcon:
-      return {"GGUF of Falcon with one norm", "GGUF of GPT-2 and GPT-NeoX", "GGUF"};
-    case TensorNames::gguf_falcon_2_norms:
-      return {"GGUF of Falcon", "GGUF of GPT-2 and GPT-NeoX", "GGUF"};
-    case TensorNames::llama2c:
-      return {"llama2.c"};
+// The tensors of our parameter, `#` for the block in both. Empty: none of these.
+std::vector<std::string> names_of(const Names& names, const std::string& ours) {
+  const std::size_t dot = ours.rfind('.');
+  for (const auto& [name, theirs] : names) {
+    if (name == ours) return theirs;
+    if (name != ours.substr(0, dot)) continue;
+    std::vector<std::string> whole = theirs;
+    for (std::string& one : whole) one += ours.ends_with(".gain") ? ".weight" : ours.substr(dot);
+    return whole;
   }
   return {};
 }
 
-// The tensors of our parameter, `#` for the block in both.
-std::vector<std::string> names_of(const OpenConfig& config, const std::string& ours) {
-  const std::size_t dot = ours.rfind('.');
-  const std::string module = ours.substr(0, dot), end = ours.ends_with(".gain") ? ".weight" : ours.substr(dot);
-  for (const std::string& title : tables_of(config)) {
-    const Names& names = names_in(title);
-    if (const auto found = names.find(ours); found != names.end()) return found->second;
-    const auto found = names.find(module);
-    if (found == names.end()) continue;
-    std::vector<std::string> theirs = found->second;
-    for (std::string& name : theirs) name += end;
-    return theirs;
-  }
-  return {};
+std::vector<std::string> names_of(const TensorNames& names, const std::string& ours) {
+  std::vector<std::string> theirs = names_of(names.own, ours);
+  for (const std::string& title : names.tables)
+    if (theirs.empty()) theirs = names_of(names_in(title), ours);
+  return theirs;
 }
 
 // The names with `*`, for the expert, once for each expert: all of the first name before those of the second.
@@ -103,37 +65,36 @@ std::vector<std::string> tensors_of(const std::vector<std::string>& names, std::
 std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& name) {
   const auto [ours, block] = without_block(name);
   std::vector<TensorPlace> places;
-  const bool of_heads = ours.find(".qkv.") != std::string::npos;
-  for (const std::string& theirs : tensors_of(names_of(config, ours), config.sizes.experts)) {
+  const TensorNames& layout = *config.names;
+  const bool of_heads = ours.find(".qkv.") != std::string::npos, is_weight = ours.ends_with(".weight");
+  const bool is_gate_up = ours.starts_with("blocks.#.feed_forward.gate_up."),
+             is_down = ours.starts_with("blocks.#.feed_forward.down.");
+  for (const std::string& theirs : tensors_of(names_of(layout, ours), config.sizes.experts)) {
     TensorPlace place{.name = theirs};
     if (const std::size_t at = place.name.find('#'); at != std::string::npos) place.name.replace(at, 1, block);
-    if (of_heads && config.pairs_interleaved && places.size() < 2) place.order = RowOrder::interleaved;
-    if (of_heads && (config.names == TensorNames::hf_neox || config.names == TensorNames::hf_falcon ||
-                     config.names == TensorNames::hf_falcon_2_norms))
-      place.order = RowOrder::by_group;
-    place.transposed = config.names == TensorNames::hf_gpt2 && block != "" && ours.ends_with(".weight");
-    if (config.names == TensorNames::hf_gpt_oss && ours.find("blocks.#.feed_forward.gate_up.") == 0) {
-      place.transposed = ours.ends_with(".weight");  // (E, C, 2F), and of biases (E, 2F)
-      place.experts = ExpertAxis::rows;
+    if (of_heads && layout.pairs_interleaved && places.size() < 2) place.order = RowOrder::interleaved;
+    if (of_heads && layout.heads_by_group) place.order = RowOrder::by_group;
+    place.transposed = layout.transposed && block != "" && is_weight;
+    if (ours == "embedding.position.weight") place.first_row = layout.first_position;
+    switch (layout.experts) {
+      case ExpertTensors::none:
+        break;
+      case ExpertTensors::apart:
+        if (is_gate_up && is_weight) place.order = RowOrder::alternating;  // 2 E of (F, C)
+        if (is_down && is_weight) place.experts = ExpertAxis::tensors;     // E of (C, F)
+        break;
+      case ExpertTensors::stacked:
+        if (is_gate_up)
+          place.order = RowOrder::alternating, place.experts = ExpertAxis::rows;  // two of (E, F, C), (E, F)
+        if (is_down && is_weight) place.experts = ExpertAxis::columns;            // (E, C, F)
+        if (is_down && !is_weight) place.transposed = true;                       // (E, C)
+        break;
+      case ExpertTensors::transposed:
+        if (is_gate_up) place.transposed = is_weight, place.experts = ExpertAxis::rows;  // (E, C, 2F) and (E, 2F)
+        if (is_down) place.transposed = true;                                            // (E, F, C) and (E, C)
+        if (is_down && is_weight) place.experts = ExpertAxis::columns;
+        break;
     }
-    if (config.names == TensorNames::hf_gpt_oss && ours.find("blocks.#.feed_forward.down.") == 0) {
-      place.transposed = true;  // (E, F, C), and of biases (E, C)
-      place.experts = ours.ends_with(".weight") ? ExpertAxis::columns : ExpertAxis::none;
-    }
-    if (config.names == TensorNames::hf_mixtral || config.names == TensorNames::gguf_expert_tensors) {
-      if (ours == "blocks.#.feed_forward.gate_up.weight") place.order = RowOrder::alternating;  // 2 E of (F, C)
-      if (ours == "blocks.#.feed_forward.down.weight") place.experts = ExpertAxis::tensors;     // E of (C, F)
-    }
-    if (config.names == TensorNames::gguf && has_experts(config.family)) {
-      if (ours.find("blocks.#.feed_forward.gate_up.") == 0) {  // two of (E, F, C), and of biases (E, F)
-        place.order = RowOrder::alternating;
-        place.experts = ExpertAxis::rows;
-      }
-      if (ours == "blocks.#.feed_forward.down.weight") place.experts = ExpertAxis::columns;  // (E, C, F)
-      if (ours == "blocks.#.feed_forward.down.bias") place.transposed = true;                // (E, C)
-    }
-    if (config.names == TensorNames::hf_opt && ours == "embedding.position.weight")
-      place.first_row = 2;  // its first two rows are unused
     places.push_back(std::move(place));
   }
   return places;
@@ -153,9 +114,7 @@ bool is_of_quantized(const std::string& tensor) {
 
 bool is_no_weight(const OpenConfig& config, const std::string& tensor) {
   if (is_of_vision(config, tensor)) return true;
-  if (tensor == "rope_freqs.weight") return config.names == TensorNames::gguf && config.family == "llama3";
-  if (tensor == "rope_factors_short.weight" || tensor == "rope_factors_long.weight")
-    return config.names == TensorNames::gguf_phi3;
+  if (std::ranges::find(config.other_tensors, tensor) != config.other_tensors.end()) return true;
   for (const char* end : {".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias", "inv_freq",
                           "freq_cis_real", "freq_cis_imag"})
     if (tensor.ends_with(end)) return true;

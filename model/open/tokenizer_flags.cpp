@@ -26,11 +26,9 @@ constexpr std::array<TemplateClass, 5> kTemplateClasses{
      {"GPTNeoXTokenizer", "<|endoftext|>", "<|endoftext|>", false}}};
 
 // The class that transformers 4 takes for a config.json where no file names one.
-std::string class_of_type(const std::string& model_type) {
-  if (model_type == "llama" || model_type == "mistral" || model_type == "mixtral" || model_type == "phi3")
-    return "LlamaTokenizer";
-  if (model_type.starts_with("gemma")) return "GemmaTokenizer";
-  if (model_type == "gpt_neox" || model_type == "olmo2") return "GPTNeoXTokenizer";
+std::string class_of_type(const std::string& type) {
+  for (const Family& family : families())
+    if (!type.empty() && (type == family.type || type == family.outer_type)) return family.tokenizer_class;
   return "";
 }
 

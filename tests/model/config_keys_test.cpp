@@ -3,10 +3,12 @@
 #include <doctest/doctest.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "engine/io/file.h"
+#include "model/open/family/family.h"
 #include "model/open/hf_config_keys.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
@@ -17,12 +19,6 @@ namespace {
 
 using Json = nlohmann::json;
 using Use = ConfigKey::Use;
-
-const ConfigTable& table_named(const std::string& name) {
-  for (const ConfigTable& table : config_tables())
-    if (table.title == name) return table;
-  fail("test", name);
-}
 
 const ConfigKey* find(const ConfigTable& table, const std::string& name) {
   for (const ConfigKey& key : table.keys)
@@ -35,30 +31,55 @@ ConfigJson config(const TemporaryFolder& folder, const Json& json) {
   return ConfigJson::read(folder / "config.json");
 }
 
-// Tables, and the file whose `defaults` are those of the class (tests/golden/open/make_config_grid.py).
-constexpr const char* kClasses[][2] = {
-    {"gpt2", "gpt2"},       {"opt", "opt"},         {"gpt_neox", "gpt_neox"}, {"llama", "llama"},
-    {"mistral", "mistral"}, {"qwen2", "qwen2"},     {"qwen3", "qwen3"},       {"gemma3_text", "gemma3"},
-    {"gpt_oss", "gpt_oss"}, {"granite", "granite"}, {"phi3", "phi3"},         {"smollm3", "smollm3"},
-    {"olmo2", "olmo2"},     {"falcon", "falcon"},   {"mixtral", "mixtral"},   {"gemma2", "gemma2"}};
+}  // namespace
 
-Json defaults_of_class(const std::string& file) {
-  return Json::parse(
-      read_file("test", std::string(SINK_SOURCE_DIR) + "/tests/golden/open/grid/" + file + ".json"))["defaults"];
+namespace {
+
+std::string in_code(const Json& value) { return "`" + value.dump() + "`"; }
+
+// A line of the page.
+std::string line_of(const ConfigKey& key) {
+  std::string use = key.use == Use::ignored ? "ignored" : key.use == Use::read ? "read" : "read, or null";
+  if (key.use == Use::fixed) use = "must be";
+  for (const Json& value : key.values) use += (&value == &key.values[0] ? " " : ", ") + in_code(value);
+  return "| `" + key.name + "` | " + use + " | " + (key.missing ? in_code(*key.missing) : "") + " | " + key.note +
+         " |\n";
+}
+
+std::string section_of(const std::string& title, const FamilyKeys& keys) {
+  std::string text = "## " + title + "\n\nBesides these, " +
+                     (keys.like_llama ? "the keys of similar families" : "the keys of every family");
+  for (const std::string& name : keys.without) text += " but `" + name + "`";
+  text += std::string(keys.like_llama ? " and of every family" : "") +
+          ".\n\n| key | use | missing | what it is, or why it cannot change results |\n| --- | --- | --- | --- |\n";
+  for (const ConfigKey& key : table_of(title).own) text += line_of(key);
+  return text + "\n";
 }
 
 }  // namespace
 
-TEST_CASE("config keys: every line of the page is a key of its table") {
-  std::string page = read_bytes(std::string(SINK_SOURCE_DIR) + "/model/open/CONFIG_KEYS.md");
+TEST_CASE(
+    "config keys: the page has the keys of families as in their files, and every other line is a key of its table") {
+  const std::string path = std::string(SINK_SOURCE_DIR) + "/model/open/CONFIG_KEYS.md";
+  std::string page = read_bytes(path), sections, last;
+  for (const Family& family : families()) {
+    if (family.type.empty() || family.type == last) continue;
+    sections += section_of(last = family.type, family.keys);
+    if (!family.outer_type.empty()) sections += section_of(family.outer_type, family.outer_keys);
+  }
+  if (std::getenv("SINK_WRITE_PAGE")) {
+    const std::size_t begin = page.find("## " + families()[0].type + "\n"), end = page.find("## `rope_parameters`");
+    REQUIRE(begin < end);
+    write_file_atomically(path, page.replace(begin, end - begin, sections));
+  }
+  CHECK(contains(page, "\n" + sections + "## `rope_parameters`"));
   std::size_t lines = 0, keys = 0, own = 0;
   for (std::size_t at = 0; (at = page.find("\n| `", at)) != std::string::npos; ++at) ++lines;
   for (const ConfigTable& table : config_tables()) {
-    keys += table.keys.size();
+    keys += table.and_common ? table.own.size() : table.keys.size();
     own += table.and_common;
   }
-  CHECK(config_tables().size() == 24);
-  CHECK(own == 17);  // the families
+  CHECK(config_tables().size() == own + 8);
   CHECK(keys == lines);
   CHECK(keys > 300);
 }
@@ -93,9 +114,14 @@ TEST_CASE("config keys: a missing key is what transformers' class has, and all k
                                              "mistral num_key_value_heads", "qwen2 num_key_value_heads",
                                              "qwen3 num_key_value_heads",   "gemma3_text num_key_value_heads",
                                              "gpt_oss num_key_value_heads"};
-  for (auto [name, file] : kClasses) {
-    const ConfigTable& table = table_named(name);
-    const Json defaults = defaults_of_class(file);
+  // Grids have the `defaults` of their class (tests/golden/open/make_config_grid.py).
+  std::set<std::string> classes;
+  for (const auto& file : std::filesystem::directory_iterator(SINK_SOURCE_DIR "/tests/golden/open/grid")) {
+    if (file.path().extension() != ".json") continue;
+    const Json grid = Json::parse(read_file("test", file.path().string())), &defaults = grid["defaults"];
+    const std::string name = grid["cases"][0]["config"]["model_type"];
+    const ConfigTable& table = table_of(name);
+    classes.insert(name);
     CHECK(defaults.size() > 20);
     int compared = 0;
     for (const auto& [key, value] : defaults.items()) {
@@ -105,7 +131,7 @@ TEST_CASE("config keys: a missing key is what transformers' class has, and all k
       const ConfigKey* known = own ? own : find(config_tables()[0], key);
       CHECK(known);
       if (!known || known->use == Use::ignored || known->required) continue;
-      if (derived.contains(key) && !still_plain.contains(std::string(name) + " " + key)) continue;
+      if (derived.contains(key) && !still_plain.contains(name + " " + key)) continue;
       CHECK(known->missing.value() == value);
       ++compared;
     }
@@ -115,6 +141,8 @@ TEST_CASE("config keys: a missing key is what transformers' class has, and all k
     whole["model_type"] = name;
     CHECK_NOTHROW(known_keys(config(folder, whole), name));
   }
+  for (const Family& family : families())
+    CHECK_MESSAGE(classes.contains(family.type) != family.type.empty(), family.name);
 }
 
 TEST_CASE("config keys: what is not known, null, missing or of another value is refused by name") {

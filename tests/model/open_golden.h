@@ -1,12 +1,16 @@
 // Tiny models of other programs and their logits by transformers (tests/golden/open/make_golden.py).
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <nlohmann/json.hpp>
 
+#include "engine/io/file.h"
 #include "engine/io/weights/safetensors_writer.h"
 #include "engine/io/weights/weight_file.h"
+#include "model/open/open_config.h"
 #include "tests/model/model_support.h"
 
 namespace sink::test {
@@ -50,20 +54,36 @@ inline void copy_renamed(const std::string& model, const std::string& copy,
   writer.commit();
 }
 
-// Folders, and the family of each.
-inline constexpr const char* kFamilies[][2] = {
-    {"gpt2", "gpt2"},       {"gpt_neox", "gpt_neox"},     {"opt", "opt"},       {"llama", "llama"},
-    {"llama3", "llama3"},   {"linear", "llama"},          {"llama2c", "llama"}, {"mistral", "llama"},
-    {"qwen2", "qwen2"},     {"qwen3", "qwen3"},           {"gemma3", "gemma3"}, {"gemma3_gguf", "gemma3"},
-    {"gpt_oss", "gpt_oss"}, {"gpt_oss_gguf", "gpt_oss"},  {"granite", "llama"}, {"phi3", "llama"},
-    {"smollm3", "llama"},   {"olmo2", "olmo2"},           {"falcon", "falcon"}, {"falcon_1_norm", "falcon"},
-    {"mixtral", "mixtral"}, {"mixtral_older", "mixtral"}, {"gemma2", "gemma2"}, {"gemma2_gguf", "gemma2"},
-    {"longrope", "llama"},  {"longrope_short", "llama"}};
+// The ablation of the family of a config.json.
+inline std::string family_of_config(const nlohmann::json& config) {
+  for (const Family& family : families())
+    if (config.at("model_type") == family.type)
+      return config.dump().find("\"llama3\"") == std::string::npos ? family.ablation : family.with_llama3_rope;
+  fail("test", "no family has the config.json " + config.dump());
+}
+
+struct GoldenModel {
+  std::string name, family;
+};
+// All folders of tiny models.
+inline const std::vector<GoldenModel>& golden_models() {
+  static const std::vector<GoldenModel> all = [] {
+    std::vector<GoldenModel> found;
+    for (const auto& folder : std::filesystem::directory_iterator(kModels))
+      if (folder.is_directory())
+        found.push_back({folder.path().filename().string(), family_of_config(nlohmann::json::parse(read_file(
+                                                                "test", folder.path().string() + "/config.json")))});
+    std::ranges::sort(found, {}, &GoldenModel::name);
+    return found;
+  }();
+  return all;
+}
 
 // An ablation of this build that runs the family's models; null: it has none.
 inline const Ablation* program_of(const std::string& family) {
-  const std::string same = family == "llama" ? "baseline" : family == "qwen3" ? "qk_norm" : family;
-  return is_built(same) ? &ablation_named(same) : nullptr;
+  for (const Ablation& ablation : all_ablations())
+    if (ablation.policies == policies_of_family(family)) return &ablation;
+  return is_built(family) ? &ablation_named(family) : nullptr;
 }
 
 }  // namespace sink::test

@@ -25,7 +25,7 @@ using namespace sink::test;
 namespace {}  // namespace
 
 TEST_CASE("open models: the logits of each family are those of transformers, as numbers and in place") {
-  for (auto [name, family] : kFamilies)
+  for (const auto& [name, family] : golden_models())
     for (const std::string& path : {kModels + name, kModels + name + ".gguf", kModels + name + ".bin"}) {
       const Ablation* program = program_of(family);
       if (!program || !std::filesystem::exists(path)) continue;
@@ -44,6 +44,19 @@ TEST_CASE("open models: the logits of each family are those of transformers, as 
         CHECK((stored > 0) == (type != DType::F64));
       }
     }
+}
+
+TEST_CASE("open models: what a family says of its policies is so") {
+  for (const Family& family : families()) {
+    CAPTURE(family.name);
+    const std::string policies = policies_of_family(family.ablation);
+    CHECK(family_of_policies(policies) == family.ablation);
+    CHECK(family.layer_norm == contains(policies, "norm=LayerNorm"));
+    CHECK(family.rotary == contains(policies, "Rotary"));
+    CHECK((family.scaling == "llama3") == contains(policies, "Llama3Rotary"));
+    CHECK((family.scaling == "yarn") == contains(policies, "YarnRotary"));
+    CHECK(family.experts == contains(policies, "Experts"));
+  }
 }
 
 TEST_CASE("open models: another family's program refuses one, naming the program that takes it") {
@@ -429,7 +442,7 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
   const std::string path = folder.path + "/other.gguf";
   for (auto [name, key, why] :
        {std::tuple{"olmo2", "olmo2.attention.sliding_window", "OLMo 3 is not computed here"},
-        {"qwen2", "qwen2.expert_count", "a mixture of experts is only computed here for gpt-oss and llama (Mixtral)"},
+        {"qwen2", "qwen2.expert_count", "a mixture of experts is only computed here for llama (mixtral) and gpt-oss"},
         {"llama", "llama.expert_count", "`llama.expert_used_count`"},
         {"llama", "llama.residual_scale", "the key `llama.residual_scale` is not known here"},
         {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"},

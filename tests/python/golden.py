@@ -5,6 +5,8 @@ import pathlib
 import numpy as np
 
 MODELS = pathlib.Path(__file__).resolve().parents[1] / "golden/open/models"
+# A folder of every family, which has a grid of the same name, and of LongRoPE.
+FAMILIES = sorted([path.stem for path in (MODELS.parent / "grid").glob("*.json")] + ["longrope", "longrope_short"])
 TYPES = {"F32": np.float32, "F64": np.float64, "I32": np.int32, "I64": np.int64}
 
 

@@ -14,13 +14,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "model/open
 
 import sinklab  # noqa: E402
 import transformer_lens_adapter as adapter  # noqa: E402
-from golden import MODELS  # noqa: E402
+from golden import FAMILIES, MODELS  # noqa: E402
 
 IDS = [[3, 17, 5, 22, 9, 31, 8, 2, 14, 6], [11, 4, 36, 1, 28, 7, 19, 30, 12, 25]]
 # transformers computes the angles of rotary embeddings in float32.
-BOUNDS = {"gpt2": 1e-13, "opt": 1e-6, "gpt_neox": 1e-6, "llama": 1e-5, "llama3": 1e-5, "qwen2": 1e-5, "qwen3": 1e-5, "gemma3": 1e-5,
-          "gpt_oss": 1e-5, "olmo2": 1e-5, "gemma2": 1e-5, "granite": 1e-5, "longrope": 1e-5, "longrope_short": 1e-5, "mistral": 1e-5,
-          "mixtral": 1e-5, "phi3": 1e-5, "smollm3": 1e-5}
+BOUNDS = dict.fromkeys(FAMILIES, 1e-5) | {"gpt2": 1e-13, "opt": 1e-6, "gpt_neox": 1e-6}
+del BOUNDS["falcon"]  # TransformerLens 4.3 computes other logits
 POINTS = ["resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "mlp_out", "resid_post"]
 
 

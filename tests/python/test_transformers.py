@@ -9,11 +9,9 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 import sinklab  # noqa: E402
-from golden import MODELS  # noqa: E402
+from golden import FAMILIES, MODELS  # noqa: E402
 
 IDS = [[3, 17, 5, 22, 9, 31, 8, 2, 14, 6], [11, 4, 36, 1, 28, 7, 19, 30, 12, 25]]
-FAMILIES = ["falcon", "gemma2", "gemma3", "gpt2", "gpt_neox", "gpt_oss", "granite", "llama", "llama3", "longrope", "longrope_short", "mistral", "mixtral", "olmo2", "opt", "phi3",
-            "qwen2", "qwen3", "smollm3"]
 # transformers computes the angles of rotary embeddings in float32, so models with them agree to 1e-5 in float64, too.
 DTYPES = {"float64": (torch.float64, 1e-5), "float32": (torch.float32, 1e-5)}
 

@@ -59,33 +59,10 @@ void make_hub_snapshot(const fs::path& hub, const std::string& folder_name, cons
 
 TEST_CASE("sinklab: finds the family of every kind of file") {
   TemporaryFolder folder;
-  const std::pair<const char*, const char*> models[] = {{"gpt2", "gpt2"},
-                                                        {"gpt2.gguf", "gpt2"},
-                                                        {"opt", "opt"},
-                                                        {"gpt_neox.gguf", "gpt_neox"},
-                                                        {"llama", "llama"},
-                                                        {"mistral", "llama"},
-                                                        {"llama3", "llama3"},
-                                                        {"llama2c.bin", "llama"},
-                                                        {"qwen2.gguf", "qwen2"},
-                                                        {"qwen3", "qwen3"},
-                                                        {"gemma3", "gemma3"},
-                                                        {"gemma3_gguf.gguf", "gemma3"},
-                                                        {"gpt_oss", "gpt_oss"},
-                                                        {"gemma2", "gemma2"},
-                                                        {"gemma2_gguf.gguf", "gemma2"},
-                                                        {"mixtral.gguf", "mixtral"},
-                                                        {"mixtral_older", "mixtral"},
-                                                        {"granite", "llama"},
-                                                        {"granite.gguf", "llama"},
-                                                        {"phi3", "llama"},
-                                                        {"phi3.gguf", "llama"},
-                                                        {"smollm3", "llama"},
-                                                        {"smollm3.gguf", "llama"},
-                                                        {"olmo2", "olmo2"},
-                                                        {"olmo2.gguf", "olmo2"},
-                                                        {"falcon", "falcon"},
-                                                        {"falcon_1_norm.gguf", "falcon"}};
+  std::vector<std::pair<std::string, std::string>> models;
+  for (const auto& [name, family] : test::golden_models())
+    for (const char* kind : {"", ".gguf", ".bin"})
+      if (fs::exists(kModels + name + kind)) models.emplace_back(name + kind, family);
   for (const auto& [model, family] : models) {
     if (!test::is_built(family)) continue;
     CAPTURE(model);
@@ -93,8 +70,8 @@ TEST_CASE("sinklab: finds the family of every kind of file") {
     CHECK(summary.at("ablation") == family);
     CHECK(summary.at("tokens").size() == 10);
     // The same as the program of the family says.
-    const Result of_family = run(folder, "eval_" + std::string(family) + " attention " + kModels + model +
-                                             " --json --tokens " + tokens_in(folder));
+    const Result of_family =
+        run(folder, "eval_" + family + " attention " + kModels + model + " --json --tokens " + tokens_in(folder));
     CHECK(of_family.code == 0);
     CHECK(Json::parse(of_family.out) == summary);
   }

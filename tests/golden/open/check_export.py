@@ -11,6 +11,7 @@ refuses it with a sentence.
 """
 import hashlib
 import importlib.util
+import json
 import pathlib
 import subprocess
 import sys
@@ -27,9 +28,6 @@ except ImportError as error:
     sys.exit(77)
 
 MODELS = pathlib.Path(__file__).parent / "models"
-FAMILIES = {"llama2c": "llama", "linear": "llama", "mistral": "llama", "gemma3_gguf": "gemma3",
-            "gpt_oss_gguf": "gpt_oss", "granite": "llama", "phi3": "llama", "smollm3": "llama", "falcon_1_norm": "falcon", "mixtral_older": "mixtral",
-            "gemma2_gguf": "gemma2"}
 MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e-3)),
         ("llama", "llama", dict(window=4)),
         ("llama", "llama", dict(no_rope_every=2, window=4, rotary_factor=4)),
@@ -71,6 +69,15 @@ def change(path, seed, sizes):
     path.write_bytes(header.encode().ljust(512, b"\0") + data)
 
 
+def family_of(build, model):
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as tokens:
+        print("1 2 3", file=tokens, flush=True)
+        done = subprocess.run([build / "sinklab", MODELS / model, "--tokens", tokens.name, "--json"], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"sinklab {model}: {done.stderr}")
+    return json.loads(done.stdout)["ablation"]
+
+
 def check(program, model, folder, seed, sizes):
     checkpoint, exported = folder / "model.h5", folder / "exported"
     run(program, "import", MODELS / model, checkpoint)
@@ -107,7 +114,7 @@ def in_transformer_lens(exported, tokens):
 
 def main():
     build = pathlib.Path(sys.argv[1])
-    cases = [(path.name, FAMILIES.get(path.name, path.name), {}) for path in sorted(MODELS.iterdir())
+    cases = [(path.name, family_of(build, path.name), {}) for path in sorted(MODELS.iterdir())
              if path.is_dir() and not path.name.startswith("longrope")]  # which is not exported
     worst = 0
     for seed, (model, family, sizes) in enumerate(cases + MORE):

@@ -1,0 +1,47 @@
+// The list of families, and what is asked of all of them.
+#include <algorithm>
+
+#include "engine/check.h"
+#include "model/open/open_config.h"
+
+namespace sink {
+
+namespace open_families {
+#define SINK_FAMILY(name, ablation) Family name();
+#include "model/open/family/families.def"
+}  // namespace open_families
+
+const std::vector<Family>& families() {
+  static const std::vector<Family> all = [] {
+    std::vector<Family> list;
+    auto add = [&](const char* name, const char* ablation, Family family) {
+      family.name = name;
+      family.ablation = ablation;
+      list.push_back(std::move(family));
+    };
+#define SINK_FAMILY(name, ablation) add(#name, #ablation, open_families::name());
+#include "model/open/family/families.def"
+    return list;
+  }();
+  return all;
+}
+
+const Family& family_of_ablation(const std::string& ablation) {
+  const auto found = std::ranges::find(families(), ablation, &Family::ablation);
+  SINK_CHECK(found != families().end(), "open model", "there is no family " + ablation);
+  return *found;
+}
+
+std::string families_with(std::string (*name_of)(const Family&)) {
+  std::vector<std::string> names;
+  for (const Family& family : families())
+    if (const std::string name = name_of(family); !name.empty() && std::ranges::find(names, name) == names.end())
+      names.push_back(name);
+  return listed(names);
+}
+
+std::string family_names() {
+  return families_with([](const Family& family) { return family.ablation; });
+}
+
+}  // namespace sink

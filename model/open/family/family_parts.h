@@ -1,0 +1,29 @@
+// What several families read of their files, and write to config.json.
+#pragma once
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "engine/io/weights/weight_file.h"
+#include "model/open/config_json.h"
+#include "model/open/gguf_keys.h"
+#include "model/open/hf_rope.h"
+#include "model/open/open_config.h"
+
+namespace sink {
+
+// config.json: sets window and the layers without it from `layer_types`, or if it is missing from is_full(layer).
+void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::function<bool(std::int64_t)>& is_full);
+void require_type_of_each(const ConfigJson& json, const std::vector<std::string>& types, std::int64_t layers);
+// All layers have the window, if there is one.
+void take_window(const ConfigJson& json, OpenConfig& config);
+
+// GGUF: divisors of the frequencies of `width` elements of a head.
+std::vector<double> divisors_in(const GgufKeys& keys, const StoredTensor& divisors_E, std::int64_t width);
+inline constexpr const char* kLongRopeFactors = "rope_factors_long.weight";
+
+// The window, or null; the layers without it, and the window where it is not written and cannot be null.
+void write_window(const OpenConfig& config, nlohmann::ordered_json& json);
+void write_layer_types(const OpenConfig& config, nlohmann::ordered_json& json);
+
+}  // namespace sink
