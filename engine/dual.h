@@ -4,9 +4,9 @@
 //     auto f = [](auto x) { return exp_fast(x) / 2; };
 //     f(Dual<double>(3.0, 1.0)).slope     e^3 / 2
 //
-// A derivative at a kink is that of the branch that is taken: x < 0 ? 0 : x has 1 at 0, x <= 0 ? 0 : x has 0. A constant
-// costs nothing if it is a whole number or a Constant, not a Dual; then an infinite value times its slope of 0 is no NaN
-// either.
+// A derivative at a kink is that of the branch that is taken: x < 0 ? 0 : x has 1 at 0, x <= 0 ? 0 : x has 0. A
+// constant costs nothing if it is a whole number or a Constant, not a Dual; then an infinite value times its slope of 0
+// is no NaN either.
 #pragma once
 
 #include <cmath>
@@ -41,14 +41,14 @@ template <class R>
 concept RealNumber = std::is_floating_point_v<R> || !(ConstantNumber<R> || is_dual<R>);
 
 // A Constant in the type of what it is combined with.
-#define SINK_WITH_CONSTANT(op)                           \
-  template <RealNumber R>                                \
-  SINK_HD R operator op(R x, const Constant& c) {        \
-    return x op R(c);                                    \
-  }                                                      \
-  template <RealNumber R>                                \
-  SINK_HD R operator op(const Constant& c, R x) {        \
-    return R(c) op x;                                    \
+#define SINK_WITH_CONSTANT(op)                    \
+  template <RealNumber R>                         \
+  SINK_HD R operator op(R x, const Constant& c) { \
+    return x op R(c);                             \
+  }                                               \
+  template <RealNumber R>                         \
+  SINK_HD R operator op(const Constant& c, R x) { \
+    return R(c) op x;                             \
   }
 SINK_WITH_CONSTANT(+)
 SINK_WITH_CONSTANT(-)
@@ -64,8 +64,8 @@ struct Dual {
   Dual() = default;
   SINK_HD constexpr Dual(R value, R slope) : value(value), slope(slope) {}
   template <class C>
-    requires(!std::same_as<C, Dual> && std::is_constructible_v<R, const C&>)
-  SINK_HD constexpr Dual(const C& constant) : value(R(constant)), slope(R(0)) {}
+  requires(!std::same_as<C, Dual> && std::is_constructible_v<R, const C&>) SINK_HD constexpr Dual(const C& constant)
+      : value(R(constant)), slope(R(0)) {}
 
   friend SINK_HD Dual operator-(Dual x) { return {-x.value, -x.slope}; }
   friend SINK_HD Dual operator+(Dual x, Dual y) { return {x.value + y.value, x.slope + y.slope}; }
@@ -77,19 +77,33 @@ struct Dual {
   }
 
   template <ConstantNumber C>
-  friend SINK_HD Dual operator+(Dual x, const C& c) { return {x.value + R(c), x.slope}; }
+  friend SINK_HD Dual operator+(Dual x, const C& c) {
+    return {x.value + R(c), x.slope};
+  }
   template <ConstantNumber C>
-  friend SINK_HD Dual operator+(const C& c, Dual x) { return {R(c) + x.value, x.slope}; }
+  friend SINK_HD Dual operator+(const C& c, Dual x) {
+    return {R(c) + x.value, x.slope};
+  }
   template <ConstantNumber C>
-  friend SINK_HD Dual operator-(Dual x, const C& c) { return {x.value - R(c), x.slope}; }
+  friend SINK_HD Dual operator-(Dual x, const C& c) {
+    return {x.value - R(c), x.slope};
+  }
   template <ConstantNumber C>
-  friend SINK_HD Dual operator-(const C& c, Dual x) { return {R(c) - x.value, -x.slope}; }
+  friend SINK_HD Dual operator-(const C& c, Dual x) {
+    return {R(c) - x.value, -x.slope};
+  }
   template <ConstantNumber C>
-  friend SINK_HD Dual operator*(Dual x, const C& c) { return {x.value * R(c), x.slope * R(c)}; }
+  friend SINK_HD Dual operator*(Dual x, const C& c) {
+    return {x.value * R(c), x.slope * R(c)};
+  }
   template <ConstantNumber C>
-  friend SINK_HD Dual operator*(const C& c, Dual x) { return {R(c) * x.value, R(c) * x.slope}; }
+  friend SINK_HD Dual operator*(const C& c, Dual x) {
+    return {R(c) * x.value, R(c) * x.slope};
+  }
   template <ConstantNumber C>
-  friend SINK_HD Dual operator/(Dual x, const C& c) { return {x.value / R(c), x.slope / R(c)}; }
+  friend SINK_HD Dual operator/(Dual x, const C& c) {
+    return {x.value / R(c), x.slope / R(c)};
+  }
   template <ConstantNumber C>
   friend SINK_HD Dual operator/(const C& c, Dual x) {
     R quotient = R(c) / x.value;

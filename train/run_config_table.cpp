@@ -71,8 +71,7 @@ Settings<RunConfig> make_table() {
               "where in warm-up and cosine step s (from 1) is: at s, or as in the released code, which counts "
               "micro-batches from 0, at s - 1 / accumulate"}),
       {"beta1", optimiser, &C::beta1, "decay of the gradient's mean", 0, 1, true},
-      {"beta2", optimiser, &C::beta2,
-       "decay of the squared gradient's mean; without one, of the momentum", 0, 1, true},
+      {"beta2", optimiser, &C::beta2, "decay of the squared gradient's mean; without one, of the momentum", 0, 1, true},
       {"adam-epsilon", optimiser, &C::adam_epsilon, "added to the denominator", kLeastEpsilon, 1},
       {"momentum", optimiser, &C::momentum, "of the running sum of gradients", 0, 1, true},
       {"weight-decay", optimiser, &C::weight_decay, "decoupled, in every optimiser (Gu et al., Table 2)", 0, 1000},

@@ -160,11 +160,11 @@ std::string explanation_page(const Explanation& e, const ExplanationStyle& style
   std::string data = script_json(data_of_page(e, style, true), kDigits);
   if (data.size() > kLargestPage) data = script_json(data_of_page(e, style, false), kDigits);
   return fill(eval_file("explain.html"), {{"title", escape(title)},
-                                             {"model", "Of " + escape(style.what) + "."},
-                                             {"command", escape(command)},
-                                             {"style", eval_file("explain.css")},
-                                             {"data", data},
-                                             {"script", eval_file("explain_draw.js") + eval_file("explain.js")}});
+                                          {"model", "Of " + escape(style.what) + "."},
+                                          {"command", escape(command)},
+                                          {"style", eval_file("explain.css")},
+                                          {"data", data},
+                                          {"script", eval_file("explain_draw.js") + eval_file("explain.js")}});
 }
 
 OutputKind explanation_page_kind() {

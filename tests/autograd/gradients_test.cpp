@@ -1,6 +1,5 @@
 // The backward of attention, of conversions and of recomputation against central differences; the test of an operation
 // has the others.
-#include "engine/ops/attention/op/attention_ops.h"
 #include "tests/support/gradients.h"
 
 #include <doctest/doctest.h>
@@ -17,6 +16,7 @@
 #include "autograd/ops/recompute_node.h"
 #include "autograd/ops/rms_norm_node.h"
 #include "autograd/record.h"
+#include "engine/ops/attention/op/attention_ops.h"
 
 using namespace sink;
 

@@ -1,5 +1,5 @@
-// Dual numbers: each rule against differences, and the derivatives that attention operations write by hand against those
-// that the compiler derives from their formulas.
+// Dual numbers: each rule against differences, and the derivatives that attention operations write by hand against
+// those that the compiler derives from their formulas.
 #include "engine/dual.h"
 
 #include <doctest/doctest.h>
@@ -60,10 +60,30 @@ TEST_CASE("dual: the rules of differentiation") {
   check_derivative([](auto x) { return tanh_fast(2 * x); }, -2, 2);
   check_derivative([](auto x) { return erf_fast(x); }, -2, 2);
   check_derivative([](auto x) { return log_fast(x * x + 1); }, -2, 2);
-  check_derivative([](auto x) { using std::exp, std::log, std::tanh, std::sqrt; return exp(log(tanh(sqrt(x)))); }, 0.5, 3);
-  check_derivative([](auto x) { using std::pow; return pow(x, 2.5) + pow(x, kThird) + pow(2, x) + pow(x, x); }, 0.5, 3);
-  check_derivative([](auto x) { using std::abs, std::copysign; return abs(x) * x + copysign(x * x, x); }, 0.1, 3);
-  check_derivative([](auto x) { using std::abs; return abs(x) * x; }, -3, -0.1);
+  check_derivative(
+      [](auto x) {
+        using std::exp, std::log, std::tanh, std::sqrt;
+        return exp(log(tanh(sqrt(x))));
+      },
+      0.5, 3);
+  check_derivative(
+      [](auto x) {
+        using std::pow;
+        return pow(x, 2.5) + pow(x, kThird) + pow(2, x) + pow(x, x);
+      },
+      0.5, 3);
+  check_derivative(
+      [](auto x) {
+        using std::abs, std::copysign;
+        return abs(x) * x + copysign(x * x, x);
+      },
+      0.1, 3);
+  check_derivative(
+      [](auto x) {
+        using std::abs;
+        return abs(x) * x;
+      },
+      -3, -0.1);
   check_derivative([](auto x) { return x < 0 ? 0 : x > 1 ? 1 : x; }, 0.03, 0.9);
 }
 

@@ -1,6 +1,4 @@
 // An Explanation of a model: attention weights, and gradients that sum to those of the parameters.
-#include "engine/ops/attention/op/attention_ops.h"
-#include "engine/ops/attention/op/attention_row.h"
 #include "eval/explain/explanation.h"
 
 #include <doctest/doctest.h>
@@ -8,6 +6,8 @@
 #include <map>
 
 #include "autograd/tape.h"
+#include "engine/ops/attention/op/attention_ops.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "eval/input_tokens.h"
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"

@@ -89,8 +89,8 @@ void bench(const std::vector<std::int64_t>& size, DType dtype, const Options& op
   double gflop = 2e-9 * static_cast<double>(B * H * T * T * D);
   std::printf(
       "{\"op\":\"%s\",\"dtype\":\"%s\",\"B\":%ld,\"H\":%ld,\"T\":%ld,\"D\":%ld,\"device\":\"%s\",\"threads\":%d",
-      operation_name<Op>(), name_of(dtype), static_cast<long>(B), static_cast<long>(H), static_cast<long>(T), static_cast<long>(D),
-      description_of(device).c_str(), thread_count());
+      operation_name<Op>(), name_of(dtype), static_cast<long>(B), static_cast<long>(H), static_cast<long>(T),
+      static_cast<long>(D), description_of(device).c_str(), thread_count());
   auto print = [](const char* pass, Milliseconds ms, double gflop_of_pass) {
     std::printf(",\"%s_ms\":%.4g,\"%s_gflops\":%.4g,\"%s_best_gflops\":%.4g", pass, ms.median, pass,
                 gflop_of_pass / ms.median * 1e3, pass, gflop_of_pass / ms.best * 1e3);
@@ -113,7 +113,7 @@ int run(int argc, char** argv) {
   app.add_option("shape", size, "B H T D")->expected(0, 4)->check(whole_number(1));
   std::vector<std::string> operations;
 #define SINK_ATTENTION_OP(Op) operations.push_back(operation_name<Op>());
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+  SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
   app.add_option("--op", options.op, "only this operation")->check(CLI::IsMember(operations))->option_text("NAME");
   app.add_option("--window", options.range.window, "keys a query sees; 0: all")->check(whole_number(0));
@@ -130,7 +130,7 @@ SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
     for (DType dtype : {DType::F32, DType::BF16}) {
       if (!options.dtype.empty() && options.dtype != name_of(dtype)) continue;
 #define SINK_ATTENTION_OP(Op) bench<Op>(one, dtype, options);
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+      SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
     }
   return 0;

@@ -110,10 +110,10 @@ Tensor attention_pattern(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGK
 // The functions above are declared here and compiled once for each operation, in a source of its own that includes
 // attention_dispatch.h: of an operation of the library in one that attention.cmake makes, of another one in that of its
 // ablation.
-#define SINK_ATTENTION_KERNEL_TEMPLATES(Op)                                                                       \
-  template void attention<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, const AttentionConfig&,     \
-                              Tensor&, Tensor&, Tensor&); /* attention_node.h has another one, of Vars */         \
-  template decltype(attention_backward<Op>) attention_backward<Op>;                                               \
+#define SINK_ATTENTION_KERNEL_TEMPLATES(Op)                                                                            \
+  template void attention<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, const AttentionConfig&, Tensor&, \
+                              Tensor&, Tensor&); /* attention_node.h has another one, of Vars */                       \
+  template decltype(attention_backward<Op>) attention_backward<Op>;                                                    \
   template decltype(attention_statistics<Op>) attention_statistics<Op>;
 #define SINK_ATTENTION_TEMPLATES(Op)  \
   SINK_ATTENTION_KERNEL_TEMPLATES(Op) \

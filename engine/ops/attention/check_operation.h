@@ -99,7 +99,8 @@ inline double difference(const Tensor& fast, const Tensor& exact) {
 
 inline double difference(const Passes& fast, const Passes& exact) {
   const AttentionGradients &f = fast.gradients, &e = exact.gradients;
-  return std::max({difference(f.dq_BHTD, e.dq_BHTD), difference(f.dk_BGKD, e.dk_BGKD), difference(f.dv_BGKD, e.dv_BGKD)});
+  return std::max(
+      {difference(f.dq_BHTD, e.dq_BHTD), difference(f.dk_BGKD, e.dk_BGKD), difference(f.dv_BGKD, e.dv_BGKD)});
 }
 
 }  // namespace check_operation_detail
@@ -112,14 +113,18 @@ int check_operation(const Op& op, const std::string& name) {
   // What a row with a maximum or a threshold sees is at most 0, or around it.
   const double low = ShiftsByMax<Op> ? -6 : -4, high = ShiftsByMax<Op> ? -0.01 : 4, m = 0.7, n = 8;
   const AttentionRow<Op, double> row(op, m, 2, n);
-  derivative(report, "g", [&](double x) { return row.g(x); }, [&](double x) { return row.dg(x); }, low, high);
+  derivative(
+      report, "g", [&](double x) { return row.g(x); }, [&](double x) { return row.dg(x); }, low, high);
   if constexpr (HasSeparateNormalizer<Op>)
-    derivative(report, "r", [&](double x) { return row.r(x); }, [&](double x) { return row.dr(x); }, low, high);
+    derivative(
+        report, "r", [&](double x) { return row.r(x); }, [&](double x) { return row.dr(x); }, low, high);
   if constexpr (DividesBySum<Op>)
-    derivative(report, "z", [&](double S) { return AttentionRow<Op, double>(op, m, S, n).z(); },
-               [&](double S) { return AttentionRow<Op, double>(op, m, S, n).dz(); }, 0.3, 6);
+    derivative(
+        report, "z", [&](double S) { return AttentionRow<Op, double>(op, m, S, n).z(); },
+        [&](double S) { return AttentionRow<Op, double>(op, m, S, n).dz(); }, 0.3, 6);
   if constexpr (HasPost<Op>)
-    derivative(report, "post", [&](double w) { return row.post(w); }, [&](double w) { return row.dpost(w); }, 0.01, 1.5);
+    derivative(
+        report, "post", [&](double w) { return row.post(w); }, [&](double w) { return row.dpost(w); }, 0.01, 1.5);
 
   const Tensor q = random_tensor("q", 1), k = random_tensor("k", 1), v = random_tensor("v", 1);
   const Tensor grad_o = random_tensor("do", 1);

@@ -1,4 +1,4 @@
-// Attention on the CUDA device against the reference in double, for every operation of attention_ops.def.
+// Attention on the CUDA device against the reference in double, for every operation of attention_ops.h.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -40,7 +40,7 @@ void check(const Case& c) {
 
 void check_all(const Case& c) {
 #define SINK_ATTENTION_OP(Op) check<Op>(c);
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+  SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("attention on the device: statistics equal those of the double referen
       same("value_share", found.value_share_BH, expected.value_share_BH);
     };
 #define SINK_ATTENTION_OP(Op) check_statistics(Op{});
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+    SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
   }
 }

@@ -75,7 +75,7 @@ TEST_CASE("attention over documents: the reference has the bits of each document
     }
   };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+  SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("attention over documents: the fast kernels equal the double reference
 #define SINK_ATTENTION_OP(Op)       \
   check(Op{}, T, 16, {}, extra, 0); \
   check(Op{}, T, 16, {.window = 7}, extra, 1);
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+      SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
     }
 }

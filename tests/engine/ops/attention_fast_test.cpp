@@ -1,5 +1,5 @@
 // The CPU kernels of attention against the reference in double, and results that must have the same bits, for every
-// operation of attention_ops.def.
+// operation of attention_ops.h.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -37,7 +37,7 @@ void check_fast_all(std::int64_t T, std::int64_t D, const KeyRange& range = {}, 
                     std::int64_t G = 0) {
 #define SINK_ATTENTION_OP(Op) \
   if (in_turn()) check_fast(Op{}, T, D, range, extra, G);
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+  SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("fast attention: huge scores stay finite and right") {
   };
   for (Extra extra : {Extra::none, Extra::everything}) {
 #define SINK_ATTENTION_OP(Op) check(Op{}, extra);
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+    SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
   }
 }
@@ -143,7 +143,7 @@ TEST_CASE("fast attention: sums that nearly vanish cost as many digits as they m
     return worst_condition;
   };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+  SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
   CHECK(check(LinearNorm{}) > 1e4);
   // A sum of exactly zero causes no division by zero.
@@ -154,7 +154,7 @@ SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
   c.forward<Op>();            \
   c.backward<Op>();           \
   for (const Tensor* x : c.all_gradients()) CHECK(std::isfinite(largest_difference(*x, *x)));
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+    SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
   }
 }
@@ -168,7 +168,7 @@ TEST_CASE("fast attention: a NaN in a query reaches its output") {
   c.forward<Op>();                         \
   CHECK(std::isnan(c.o.item(7 * 16 + 3))); \
   CHECK(std::isfinite(c.o.item(6 * 16 + 3)));
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+    SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
   }
 }
@@ -194,7 +194,7 @@ TEST_CASE("fast attention: a later token changes no earlier output, bit by bit")
         }
       };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+      SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
     }
 }
@@ -216,7 +216,7 @@ TEST_CASE("fast attention: a window of T and a prefix of one are causal, bit by 
           CHECK(same_bits(*causal.all_gradients()[n], *other.all_gradients()[n]));
       };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+      SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
     }
 }
@@ -391,7 +391,7 @@ TEST_CASE("attention: queries in chunks are all queries") {
     for (const KeyRange& range : kMasks) {
 #define SINK_ATTENTION_OP(Op) \
   if (in_turn()) check(Op{}, range, dtype);
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+      SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
     }
 }

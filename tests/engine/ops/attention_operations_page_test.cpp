@@ -81,12 +81,12 @@ TEST_CASE("page of operations: the weights of its row are those of every operati
   std::vector<std::vector<std::string>> formulas = rows_of(kPage, 7);
   std::string text = read_bytes(kPage);
   std::size_t count = 0;
-#define SINK_ATTENTION_OP(Op)                                                          \
-  ++count;                                                                             \
+#define SINK_ATTENTION_OP(Op)                                                                              \
+  ++count;                                                                                                 \
   CHECK_MESSAGE(std::find(formulas.begin(), formulas.end(), formula_row_of<Op>()) != formulas.end(), #Op); \
-  CHECK_MESSAGE(std::find(rows.begin(), rows.end(), row_of(Op())) != rows.end(), #Op); \
+  CHECK_MESSAGE(std::find(rows.begin(), rows.end(), row_of(Op())) != rows.end(), #Op);                     \
   CHECK_MESSAGE(text.find("\n### " #Op "\n") != std::string::npos, #Op);
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+  SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
   CHECK(rows.size() == count + 2);  // with its header and the line below
 }

@@ -134,7 +134,7 @@ TEST_CASE("attention statistics: equal sums over the whole attention pattern") {
         };
 #define SINK_ATTENTION_OP(Op) \
   if (test::in_turn()) check(Op{});
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+        SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
       }
 }

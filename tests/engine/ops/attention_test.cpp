@@ -208,11 +208,11 @@ TEST_CASE("attention: reference gradients equal finite differences") {
     for (Extra extra : {Extra::none, Extra::everything, Extra::logit}) {
 #define SINK_ATTENTION_OP(Op) \
   if (in_turn()) check_gradients(Op{}, range, extra);
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+      SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
     }
 #define SINK_ATTENTION_OP(Op) check_gradients(Op{}, {}, Extra::everything, 1);
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+  SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
   for (double p : {0.25, 0.5, 3.0}) {
     check_gradients(PNormExp(p), {}, Extra::everything);
@@ -249,7 +249,7 @@ TEST_CASE("attention: query heads that share a key head are query heads with cop
     check_sums(shared.gradients.dv_BGKD, copied.gradients.dv_BGKD);
   };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+  SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
 }
 

@@ -1,5 +1,5 @@
 // Attention in BF16 on the tensor cores: errors are at most twice those of the naive computation in BF16, both measured
-// against the reference in double, for every operation of attention_ops.def.
+// against the reference in double, for every operation of attention_ops.h.
 #include <doctest/doctest.h>
 
 #include <cstring>
@@ -81,7 +81,7 @@ void check(const Case& c) {
 
 void check_all(const Case& c) {
 #define SINK_ATTENTION_OP(Op) check<Op>(c);
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+  SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
 }
 

@@ -1,11 +1,11 @@
 // The trace of a row, for every operation: against outputs and gradients of the CPU kernels, against finite
 // differences, and its values against each other.
-#include "engine/ops/attention/op/attention_ops.h"
-#include "engine/ops/attention/op/attention_row.h"
 #include "engine/ops/attention/ref/attention_trace.h"
 
 #include <doctest/doctest.h>
 
+#include "engine/ops/attention/op/attention_ops.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "tests/engine/ops/attention_case.h"
 
 using namespace sink;
@@ -139,7 +139,7 @@ void check_operation(const Op& op) {
 
 TEST_CASE("trace: rows add up to the fast kernels' results, and move as their gradients say") {
 #define SINK_ATTENTION_OP(Op) check_operation(Op());
-SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+  SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
 #undef SINK_ATTENTION_OP
 }
 

@@ -32,8 +32,7 @@ struct EluInBf16 : AttentionOpDefaults {
   }
 };
 
-struct EluNormInBf16 : DividedBySumOf<EluInBf16> {
-};
+struct EluNormInBf16 : DividedBySumOf<EluInBf16> {};
 
 // The same without the cancellation: rounded once. What is different from it comes from the cancellation.
 struct EluNormRounded : DividedBySum {

@@ -15,8 +15,8 @@
 // functions (engine/dual.h). One that is written by hand (dg, dr, dz, dpost) takes the place of the derived one; ours
 // are written where that is faster, or where the derivative of a kink has a convention of its own.
 //
-// The operations of the library are the other files of this folder, one each; attention_ops.h names all. One of yours is
-// in a file of your own (model/ADD_AN_ABLATION.md).
+// The operations of the library are the other files of this folder, one each; attention_ops.h names all. One of yours
+// is in a file of your own (model/ADD_AN_ABLATION.md).
 //
 // x is double in the reference, float in the CPU kernels, where the compiler vectorizes these functions, FastFloat in
 // the CUDA kernels (engine/cuda/fast_float.cuh), and a Dual of each for derivatives. So a function takes `auto`, has no
@@ -114,9 +114,13 @@ OperationFormula operation_formula() {
     if constexpr (std::is_same_v<decltype(&Op::formula), OperationFormula (Op::*)() const>) return Op().formula();
   }
   constexpr bool threshold = Op::shift == Shift::threshold;
-  return {.r = threshold ? "g'" : Op::has_separate_normalizer ? "r(x)" : "g",
+  return {.r = threshold                     ? "g'"
+               : Op::has_separate_normalizer ? "r(x)"
+                                             : "g",
           .z = Op::normalizer == Normalizer::none ? "1" : "",
-          .m = threshold ? "threshold" : Op::shift == Shift::none ? "0" : "",
+          .m = threshold                  ? "threshold"
+               : Op::shift == Shift::none ? "0"
+                                          : "",
           .post = Op::has_post ? "post(w)" : ""};
 }
 
@@ -137,7 +141,9 @@ constexpr auto short_name() {
   if (name.ends_with(own)) name.remove_suffix(own.size());
   std::array<char, end - begin + 1> text{};
   std::size_t size = 0;
-  auto in_word = [](char c) { return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  auto in_word = [](char c) {
+    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  };
   for (char c : name) {
     if (c == ' ') continue;
     text[size++] = c;

@@ -9,20 +9,20 @@
 
 namespace sink {
 
-// defines_g<F>: F has g(x), which returns the type of x. calls_g<F>: F has any function g of one argument. derives_g<F>:
-// F has g(x) for the dual numbers, of which the compiler takes the derivative.
-#define SINK_OP_FUNCTION(function)                            \
-  template <class F>                                          \
-  concept defines_##function = requires(const F f, float x) { \
-    { f.function(x) } -> std::same_as<float>;                 \
-  };                                                          \
-  template <class F>                                          \
-  concept calls_##function = requires(const F f, float x) {   \
-    f.function(x);                                            \
-  };                                                          \
-  template <class F>                                          \
+// defines_g<F>: F has g(x), which returns the type of x. calls_g<F>: F has any function g of one argument.
+// derives_g<F>: F has g(x) for the dual numbers, of which the compiler takes the derivative.
+#define SINK_OP_FUNCTION(function)                                  \
+  template <class F>                                                \
+  concept defines_##function = requires(const F f, float x) {       \
+    { f.function(x) } -> std::same_as<float>;                       \
+  };                                                                \
+  template <class F>                                                \
+  concept calls_##function = requires(const F f, float x) {         \
+    f.function(x);                                                  \
+  };                                                                \
+  template <class F>                                                \
   concept derives_##function = requires(const F f, Dual<float> x) { \
-    { f.function(x) } -> std::same_as<Dual<float>>;           \
+    { f.function(x) } -> std::same_as<Dual<float>>;                 \
   };
 SINK_OP_FUNCTION(m_of_max)
 SINK_OP_FUNCTION(m_of_count)
@@ -57,17 +57,18 @@ struct DualFunctions {
   using type = None;
 };
 template <class Op>
-  requires(!Op::has_row_functions) || requires(const Op op, Dual<float> m) { op.row(m); }
+requires(!Op::has_row_functions) || requires(const Op op, Dual<float> m) { op.row(m); }
 struct DualFunctions<Op> {
   using type = RowFunctions<Op, Dual<float>>;
 };
 
 // Of a function that is there: F, that takes float, has its derivative, or Of, that takes dual numbers, gives it.
-#define SINK_OP_DERIVATIVE_OF(stated, F, Of, f, df, x)                                                         \
-  static_assert(!(stated) || !defines_##f<F> || calls_##df<F> || derives_##f<Of>,                              \
-                "an attention operation has " #f "(" x ") of one type only, so that the compiler cannot derive it: " \
-                "write `SINK_HD static auto " #f "(auto " x ")`, or its derivative " #df "(" x ")");           \
-  static_assert(!(stated) || !calls_##df<F> || defines_##df<F>,                                                \
+#define SINK_OP_DERIVATIVE_OF(stated, F, Of, f, df, x)                                               \
+  static_assert(!(stated) || !defines_##f<F> || calls_##df<F> || derives_##f<Of>,                    \
+                "an attention operation has " #f "(" x                                               \
+                ") of one type only, so that the compiler cannot derive it: "                        \
+                "write `SINK_HD static auto " #f "(auto " x ")`, or its derivative " #df "(" x ")"); \
+  static_assert(!(stated) || !calls_##df<F> || defines_##df<F>,                                      \
                 "an attention operation has a derivative " #df "(" x ") that is not in the type of " x)
 #define SINK_OP_DERIVATIVE(stated, f, df, x) SINK_OP_DERIVATIVE_OF(stated, F, DualF, f, df, x)
 

@@ -6,9 +6,7 @@
 namespace sink {
 
 struct Linear : AttentionOpDefaults {
-  OperationFormula formula() const {
-    return {.whole = "s", .g = "x", .proposed_by = "Gu et al. 2025, section 7.4"};
-  }
+  OperationFormula formula() const { return {.whole = "s", .g = "x", .proposed_by = "Gu et al. 2025, section 7.4"}; }
   SINK_HD static auto g(auto x) { return x; }
 };
 
