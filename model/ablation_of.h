@@ -1,6 +1,7 @@
 // Makes an Ablation of a Spec, for the generated source file of each ablation (CMakeLists.txt).
 #pragma once
 
+#include "engine/ops/attention/op/written_derivatives.h"
 #include "model/ablation.h"
 #include "model/ablations.h"
 #include "model/transformer.h"
@@ -10,6 +11,7 @@ namespace sink {
 template <class Spec>
 std::unique_ptr<LanguageModel> make_transformer(const Sizes& sizes, InitScheme scheme, std::uint64_t seed,
                                                 DType compute, Device device) {
+  check_written_derivatives(AttentionPolicy<typename Spec::Attention>::op());
   return std::make_unique<Transformer<Spec>>(sizes, scheme, seed, compute, device);
 }
 

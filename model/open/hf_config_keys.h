@@ -25,7 +25,7 @@ struct ConfigKey {
 
 struct ConfigTable {
   std::string title;  // the `model_type`, or "rotary positions of type `linear`"
-  std::vector<ConfigKey> keys;
+  std::vector<ConfigKey> keys = {};
   bool and_common = false;          // the keys of every family, too
   std::vector<ConfigKey> own = {};  // of a family: those that the page has in its table
 };

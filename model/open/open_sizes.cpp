@@ -141,7 +141,7 @@ void check_open_sizes(const std::string& path, const OpenConfig& config) {
     if (!(scale >= 1e-6 && scale <= 1e6))
       refuse("the factor of " + std::string(what) + " must be from 1e-6 to 1e6, got " + str_format("%g", scale));
   for (const Setting<Sizes>& size : size_settings()) require(size, size.value(sizes));
-  auto key = [&](const std::string& flag) { return "`" + key_in_file(config, flag) + "`"; };
+  auto key = [&](const std::string& flag) { return str_format("`%s`", key_in_file(config, flag).c_str()); };
   const std::string error = validate(sizes, key);
   if (!error.empty()) refuse(error);
   if (!family.rotary) return;

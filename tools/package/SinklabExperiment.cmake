@@ -43,7 +43,12 @@ endfunction()
 # the ablation as it was.
 function(sinklab_ablations_in header names)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${header}")
-  set(kinds Position Placement Norm FeedForward Heads QueryKeyNorm Features Attention Extra Gate LinearBias Unembedding)
+  find_file(SINKLAB_SPEC model/spec.h NO_DEFAULT_PATH  # in a checkout or in an installation
+            PATHS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../.. ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../include/sinklab
+            ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../../../include/sinklab)
+  mark_as_advanced(SINKLAB_SPEC)
+  file(STRINGS "${SINKLAB_SPEC}" kinds REGEX "^ +typename S::[A-Za-z]+; ")
+  list(TRANSFORM kinds REPLACE "^ +typename S::([A-Za-z]+);.*" "\\1")
   file(READ "${header}" text)
   string(REGEX REPLACE "[[]|[]]|;" " " text "${text}")  # which CMake's lists cannot hold
   string(REGEX REPLACE "//[^\n]*" "" text "${text}")

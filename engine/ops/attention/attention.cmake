@@ -3,7 +3,7 @@ set(attention engine/ops/attention)
 set(SINK_ATTENTION_SET all CACHE STRING
     "Attention operations to compile: all, or a list; programs of ablations with another one do not link")
 file(GLOB operation_headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${attention}/op/*.h)
-list(FILTER operation_headers EXCLUDE REGEX "/op/(attention|operation)_")
+list(FILTER operation_headers EXCLUDE REGEX "/op/(attention|operation|written)_")
 set(attention_ops "")
 set(attention_sources "")
 set(attention_kernels "")

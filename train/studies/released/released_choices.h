@@ -19,6 +19,7 @@ R in_bf16(R x) {
 // -6.24 or so nothing is left (e^-6.24 = 2^-9), and a row can be without any weight. The derivative e^s does not
 // cancel. The products around it are as precise as the run says.
 struct EluInBf16 : AttentionOpDefaults {
+  static constexpr bool has_derivative_of_its_own = true;
   template <class R>
   static R g(R x) {
     R s = in_bf16(x);
@@ -36,6 +37,7 @@ struct EluNormInBf16 : DividedBySumOf<EluInBf16> {};
 
 // The same without the cancellation: rounded once. What is different from it comes from the cancellation.
 struct EluNormRounded : DividedBySum {
+  static constexpr bool has_derivative_of_its_own = true;
   template <class R>
   static R g(R x) {
     return in_bf16(Elu::g(in_bf16(x)));

@@ -12,8 +12,9 @@
 //
 // What differs from the defaults is stated by the properties of AttentionOpDefaults, each with the functions that it
 // requires; attention_op_check.h refuses a mistake with a sentence. The compiler derives g', r', z' and post' from the
-// functions (engine/dual.h). One that is written by hand (dg, dr, dz, dpost) takes the place of the derived one; ours
-// are written where that is faster, or where the derivative of a kink has a convention of its own.
+// functions (engine/dual.h). One that is written by hand (dg, dr, dz, dpost) takes the place of the derived one, with which
+// it is compared when a model is made (written_derivatives.h); ours are written where that is faster, or where the
+// derivative of a kink has a convention of its own.
 //
 // The operations of the library are the other files of this folder, one each; attention_ops.h names all. One of yours
 // is in a file of your own (model/ADD_AN_ABLATION.md).
@@ -69,6 +70,8 @@ struct AttentionOpDefaults {
   // The divisor of |a_ij| in the proxy weights of row i. false: A + 1e-8, where A is the row's sum of |a_ij|. true:
   // proxy_divisor(A, z), as for rows that sum to one, whose proxies are the weights.
   static constexpr bool has_proxy_divisor = false;
+  // true: a derivative that is written is not the one of its function, on purpose (g of rounded numbers).
+  static constexpr bool has_derivative_of_its_own = false;
 };
 
 inline constexpr double kSumEpsilon = 1e-8;  // that the paper's code adds to sums that may be 0
