@@ -1,5 +1,6 @@
 // The backward kernels on Hopper of fault_trial.
 #include "engine/ops/attention/cuda/attention_hopper_backward_cuda.cuh"
+#include "engine/ops/attention/op/attention_ops.h"
 
 namespace sink::cuda {
 template decltype(attention_backward_on_hopper<Softmax>) attention_backward_on_hopper<Softmax>;
