@@ -85,7 +85,7 @@ done | xargs -P "$(nproc)" -L 1 bash -c 'train_one "$@"' try
 values() {
   local folder=$runs/$1-$2
   if [ ! -f "$folder/evaluation.json" ]; then
-    echo "$1 failed $(grep -oE 'error: .*' "$folder.log" | tail -n 1 | cut -c 8-200)"
+    echo "$1 failed $(grep -oE 'error: .*' "$folder.log" | tail -n 1 | sed -E 's/^error: //; s/[.;] .*//')"
     return
   fi
   awk -v name="$1" '
