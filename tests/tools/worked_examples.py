@@ -72,13 +72,15 @@ def link(build, program, replaced):
     return program
 
 
-def object_of(ablation):
-    return f"CMakeFiles/ablation_{ablation}.dir/generated/ablations/ablation_{ablation}.cpp.o"
+def object_of(ablation, own=False):
+    """An ablation of a reader's own file is compiled elsewhere than those of model/ablations.h."""
+    return f"CMakeFiles/ablation_{ablation}.dir/generated/{'' if own else 'ablations/'}ablation_{ablation}.cpp.o"
 
 
 def program_of(ablation, folder, build, work):
-    must("ninja", "-C", folder, object_of(ablation))
-    return link(build, work / f"train_{ablation}", [(object_of("baseline"), folder / object_of(ablation))])
+    made = object_of(ablation, own=re.search(rf"struct {ablation} ", (work / "my_ablations.h").read_text()))
+    must("ninja", "-C", folder, made)
+    return link(build, work / f"train_{ablation}", [(object_of("baseline"), folder / made)])
 
 
 def check_program(program, work):
@@ -95,14 +97,14 @@ def check_test(tree, folder, build, work):
     flags = [word for word in compiler.split() if re.match("-(march|std|f|O|m)", word)]
     must("g++", *flags, f"-I{tree}", "-c", tree / "tests/model/value_norm_test.cpp", "-o", work / "test.o")
     must(link(build, work / "value_norm_test",
-              [("CMakeFiles/train_main.dir/train/main.cpp.o", f"{work / 'test.o'} tests/libsink_test_main.a"),
+              [("libsink_train_main.a", f"{work / 'test.o'} tests/libsink_test_main.a"),
                (object_of("baseline"), "")]))
 
 
 def check_mistakes(tree, folder):
     rows = re.findall(r"^\| `(\S+)` \| `(.*?)` \| `(.*?)` \| (.*) \|$", PAGE.read_text(), re.MULTILINE)
-    if len(rows) < 6:
-        leave(f"the page lists {len(rows)} mistakes, expected at least 6")
+    if len(rows) < 3:
+        leave(f"the page lists {len(rows)} mistakes, expected at least 3")
     for file, line, text, sentence in rows:
         path, kept = tree / file, (tree / file).read_text()
         insert(path, "below", line, text + "\n")
