@@ -17,7 +17,7 @@ FOLDERS = ("engine", "autograd", "model", "eval", "train", "tools", "tests", "re
 
 # Whole words, as a pattern, and what to write instead.
 WORDS = {
-    r"numbers": "values, elements, entries, parameters or weights",
+    r"(?<!dual\s)numbers": "values, elements, entries, parameters or weights",
     r"behind": "after",
     r"beside": "compared with, next to or in addition to",
     r"anew": "again",

@@ -21,7 +21,7 @@
 //
 // x is double in the reference, float in the CPU kernels, where the compiler vectorizes these functions, FastFloat in
 // the CUDA kernels (engine/cuda/fast_float.cuh), and a Dual of each for derivatives. So a function takes `auto`, has no
-// branches (a ?: is fine), propagates NaN, and uses whole numbers, Constants, exp_fast, logistic_fast, ... of
+// branches (a ?: is fine), propagates NaN, and uses integers, Constants, exp_fast, logistic_fast, ... of
 // engine/vector_math.h, and library functions as in `using std::abs; abs(x)`.
 #pragma once
 
@@ -70,7 +70,7 @@ struct AttentionOpDefaults {
   // The divisor of |a_ij| in the proxy weights of row i. false: A + 1e-8, where A is the row's sum of |a_ij|. true:
   // proxy_divisor(A, z), as for rows that sum to one, whose proxies are the weights.
   static constexpr bool has_proxy_divisor = false;
-  // true: a derivative that is written is not the one of its function, on purpose (g of rounded numbers).
+  // true: a derivative that is written is not the one of its function, on purpose (g of rounded scores).
   static constexpr bool has_derivative_of_its_own = false;
 };
 

@@ -176,7 +176,7 @@ class AttentionRow {
   }
 
  private:
-  // The functions on numbers with derivatives; m is a constant.
+  // The functions on values with derivatives; m is a constant.
   SINK_HD auto dual_row() const { return row_functions(op_, Dual<R>(m, R(0))); }
 
   Op op_;
