@@ -49,12 +49,10 @@ quietly() {
   leave 1 "$what failed; all of its output: $PWD/$log"
 }
 [ -e $build/libsink_train.a ] || say "building the engine, once: some two minutes on two cores"
-programs=baseline
-baseline=baseline
-[ "$text" -eq 0 ] || programs+=";pos_learnable" baseline=pos_learnable
-quietly "the configuration" cmake --preset quickstart -B $build "-DSINK_ABLATIONS=$file" "-DSINK_ABLATION_SET=$programs" \
-  "-DSINK_PROGRAMS=$programs" -DSINK_ATTENTION_SET=Softmax
-mapfile -t names < <(grep -vxF -e baseline -e pos_learnable $build/generated/ablations/names.txt)
+baseline=baseline  # what the ablations of a file derive from
+quietly "the configuration" cmake --preset quickstart -B $build "-DSINK_ABLATIONS=$file" -DSINK_ABLATION_SET=$baseline \
+  -DSINK_PROGRAMS=$baseline -DSINK_ATTENTION_SET=Softmax
+mapfile -t names < <(grep -vxF $baseline $build/generated/ablations/names.txt)
 targets=(--target "train_$baseline")
 for name in "${names[@]}"; do targets+=(--target "train_$name" --target "check_$name"); done
 say "compiling ${names[*]}"
