@@ -2,13 +2,14 @@
 # Does your attention sink? Builds every ablation of a file, checks its attention operation, trains it and softmax from
 # the same weights on the same batches, and prints one table.
 #   bash tools/try.sh my_attention.h             the synthetic task: under a minute on two idle cores for one ablation
-#   bash tools/try.sh --text my_attention.h      English text, as in quickstart.sh, which prepares it (data/english)
-#   --steps N   training steps (4000)        --seeds N   seeds of each, 2 or more for a verdict (2)
+#   bash tools/try.sh --text my_attention.h      English text of quickstart.sh, which prepares it (data/english): some
+#                                                three minutes
+#   --steps N   training steps (4000; on text 1000)       --seeds N   seeds of each, 2 or more for a verdict (2)
 # The file is one of model/ADD_AN_ABLATION.md. The first call also builds the engine, in some two minutes. Runs are in
 # build/try/runs, which the next call replaces.
 set -euo pipefail
-text=0 steps=4000 seeds=2 file=""
-usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
+text=0 steps="" seeds=2 file=""
+usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
 leave() { echo "try: error: $2" >&2; exit "$1"; }
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -25,6 +26,7 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$file" ] || { usage >&2; leave 2 "give a file with an ablation"; }
 [ -f "$file" ] || leave 3 "there is no file $file"
+[ -n "$steps" ] || steps=$((text ? 1000 : 4000))
 file=$(cd "$(dirname "$file")" && pwd)/$(basename "$file")
 cd "$(dirname "$0")/.."
 [ "$text" -eq 0 ] || [ -f data/english/tokens.h5 ] ||
