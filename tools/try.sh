@@ -105,6 +105,7 @@ done | awk -v baseline="$baseline" -v seeds="$seeds" -v steps="$steps" '
   function verdict(  text) {
     if (seeds < 2) return "one seed: no verdict"
     if (least(3) >= 30) text = least(4) >= 30 ? "sinks in every seed" : most(4) < 3 ? "sinks by proxy weights; as they act (raw), not" : "sinks by proxy weights; raw undecided"
+    else if (name != baseline && !base_sinks) return "no verdict: " baseline " does not sink either, train longer"
     else if (most(3) < 3) text = "does not sink in any seed"
     else text = "undecided: seeds differ"
     if (most(7) < 0.1) text = text "; attention is almost off"
@@ -124,12 +125,12 @@ done | awk -v baseline="$baseline" -v seeds="$seeds" -v steps="$steps" '
       if (why[name] != "") { printf "%-24s %s\n", name, "did not end: " why[name]; bad = 1; continue }
       T = v[name, 1, 9]; even = 0
       for (i = 1; i <= T; i++) even += 1 / i / T
-      if (name == baseline) { base_loss = mean(2); base_speed = mean(10) }
+      if (name == baseline) { base_loss = mean(2); base_speed = mean(10); base_sinks = least(3) >= 30 }
       printf "%-24s %7.4f %5.1f (%4.1f) %6.3f (%5.3f) %7.3f %8.3f %7.3f %7s  %s\n", name, mean(2), mean(3), mean(4), mean(5), mean(6), even,
         mean(8), mean(7), base_speed ? sprintf("%.2f x", mean(10) / base_speed) : "-", verdict()
     }
     print ""
-    print "Means of " seeds " seeds, " steps " steps. Sink_1: percent of heads and sequences whose first token gets over 0.3 of the attention,"
+    print "Means of " seeds (seeds == 1 ? " seed, " : " seeds, ") steps " steps. Sink_1: percent of heads and sequences whose first token gets over 0.3 of the attention,"
     print "by proxy weights |a| / sum |a|; raw: the weights as they act. even: alpha_1 if each query spread its weight evenly."
     print "speed: training steps per second relative to " baseline ". Small and short: a first look, not a result."
     exit bad
