@@ -165,16 +165,22 @@ int main() { return sink::check_operation(sink::AttentionPolicy<sink::ablations:
   target_link_libraries(check_${name} PRIVATE Sinklab::sinklab)
 endfunction()
 
+# The names of the ablations in a file of yours; messages begin with `what`.
+function(sinklab_own_names what file names)
+  if(NOT EXISTS "${file}" OR IS_DIRECTORY "${file}")
+    message(FATAL_ERROR "${what}: there is no file ${file}")
+  endif()
+  sinklab_ablations_in("${file}" found)
+  if(NOT found)
+    message(FATAL_ERROR "${what}: no ablation in ${file}; one is a line `struct my_name : baseline { ... };` that begins its "
+                        "line, with a name of lower-case letters, digits and _, in namespace sink::ablations")
+  endif()
+  set(${names} ${found} PARENT_SCOPE)
+endfunction()
+
 function(sinklab_experiment file)
   get_filename_component(file "${file}" ABSOLUTE BASE_DIR ${CMAKE_CURRENT_SOURCE_DIR})
-  if(NOT EXISTS "${file}" OR IS_DIRECTORY "${file}")
-    message(FATAL_ERROR "sinklab_experiment: there is no file ${file}")
-  endif()
-  sinklab_ablations_in("${file}" names)
-  if(NOT names)
-    message(FATAL_ERROR "sinklab_experiment: no ablation in ${file}; one is a line `struct my_name : baseline { ... };` that "
-                        "begins its line, with a name of lower-case letters, digits and _, in namespace sink::ablations")
-  endif()
+  sinklab_own_names(sinklab_experiment "${file}" names)
   foreach(name ${names})
     sinklab_own_ablation(${name} "${file}" objects)
     sinklab_programs(${name} ${objects})
