@@ -2,7 +2,7 @@
 #include "eval/sink/evaluate_command.h"
 
 namespace sink {
-Ablation ablation_of_program();  // made by CMakeLists.txt from the struct in model/ablations.h
+extern Ablation (*const ablation_of_program)();  // of the struct in model/ablations.h, by sinklab_programs() of CMake
 }
 
 int main(int argc, char** argv) { return sink::eval_main(argc, argv, sink::ablation_of_program()); }

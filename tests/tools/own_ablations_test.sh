@@ -35,12 +35,14 @@ grep -q 'ablation_alibi_relu(),' "$work/build/generated/ablations/list_of_ablati
 grep -q 'size() - 1)' "$work/build/generated/ablations/list_of_ablations.cpp" || fail "repository_ablations() has it"
 ! ninja -C "$work/build" -t targets all | grep -q '^train_baseline:' || fail "SINK_PROGRAMS=none made train_baseline"
 
-# Its object, linked as train_baseline is: all else is the same.
-mathematics=CMakeFiles/ablation_alibi_relu.dir/generated/ablation_alibi_relu.cpp.o
-ninja -C "$work/build" "$mathematics" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "it does not compile"; }
+# Its objects, linked as train_baseline is: all else is the same.
+# objects_of BUILD PROGRAM
+objects_of() { ninja -C "$1" -t commands "$2" | tail -n 1 | grep -oE '[^ ]+\.o( |$)' | tr -d ' '; }
+objects=$(objects_of "$work/build" train_alibi_relu | grep -v attention_of)
+ninja -C "$work/build" $objects >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "it does not compile"; }
 link=$(ninja -C "$build" -t commands train_baseline | tail -n 1)
-link=${link//CMakeFiles\/ablation_baseline.dir\/generated\/ablations\/ablation_baseline.cpp.o/$work/build/$mathematics}
-link=${link//-o train_baseline/-o $work/train_alibi_relu}
+for object in $(objects_of "$build" train_baseline); do link=${link/ $object/}; done
+link=${link/-o train_baseline/$(sed "s|^|$work/build/|" <<<"$objects" | tr '\n' ' ') -o $work/train_alibi_relu}
 (cd "$build" && bash -c "$link") || fail "it does not link"
 "$work/train_alibi_relu" --version | grep -q '^policies: position=Alibi .*attention=Relu$' ||
   { "$work/train_alibi_relu" --version >&2; fail "it has other policies"; }

@@ -58,29 +58,34 @@ def put(tree, work):
 
 def configure(tree, folder, *more):
     return run("cmake", "-G", "Ninja", "-S", tree, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", "-DSINK_TESTS=OFF",
-               "-DSINK_CUDA=OFF", "-DSINK_PROGRAMS=none", *more)
+               "-DSINK_CUDA=OFF", *more)
 
 
-def link(build, program, replaced):
-    """As the build links train_baseline, with other objects."""
-    command = must("ninja", "-C", build, "-t", "commands", "train_baseline").splitlines()[-1]
-    for old, new in ((*replaced, ("-o train_baseline", f"-o {program}"))):
+def command_of(folder, target):
+    return must("ninja", "-C", folder, "-t", "commands", target).splitlines()[-1]
+
+
+def objects_in(command):
+    return [word for word in command.split() if word.endswith(".o") and not word.startswith("-")]
+
+
+def link(build, program, objects, main="libsink_train_main.a"):
+    """As the build links train_baseline, with other objects and perhaps another main()."""
+    command = command_of(build, "train_baseline")
+    for old, new in ((" ".join(objects_in(command)), " ".join(map(str, objects))), ("-o train_baseline", f"-o {program}"),
+                     ("libsink_train_main.a", main)):
         if old not in command:
             leave(f"no {old} in the command that links train_baseline", command)
-        command = command.replace(old, str(new))
+        command = command.replace(old, new)
     must("bash", "-c", command, cwd=build)
     return program
 
 
-def object_of(ablation, own=False):
-    """An ablation of a reader's own file is compiled elsewhere than those of model/ablations.h."""
-    return f"CMakeFiles/ablation_{ablation}.dir/generated/{'' if own else 'ablations/'}ablation_{ablation}.cpp.o"
-
-
 def program_of(ablation, folder, build, work):
-    made = object_of(ablation, own=re.search(rf"struct {ablation} ", (work / "my_ablations.h").read_text()))
-    must("ninja", "-C", folder, made)
-    return link(build, work / f"train_{ablation}", [(object_of("baseline"), folder / made)])
+    objects = [made for made in objects_in(command_of(folder, f"train_{ablation}"))
+               if "attention_of" not in made]  # the kernels of an operation that the build has
+    must("ninja", "-C", folder, *objects)
+    return link(build, work / f"train_{ablation}", [folder / made for made in objects])
 
 
 def check_program(program, work):
@@ -93,12 +98,12 @@ def check_program(program, work):
 
 def check_test(tree, folder, build, work):
     """The page's own test, compiled against the copy as an ablation is."""
-    compiler = must("ninja", "-C", folder, "-t", "commands", object_of("value_norm")).splitlines()[-1]
+    made = next(made for made in objects_in(command_of(folder, "train_value_norm")) if "program" not in made)
+    compiler = command_of(folder, made)
     flags = [word for word in compiler.split() if re.match("-(march|std|f|O|m)", word)]
     must("g++", *flags, f"-I{tree}", "-c", tree / "tests/model/value_norm_test.cpp", "-o", work / "test.o")
-    must(link(build, work / "value_norm_test",
-              [("libsink_train_main.a", f"{work / 'test.o'} tests/libsink_test_main.a"),
-               (object_of("baseline"), "")]))
+    must(link(build, work / "value_norm_test", [work / "test.o", *objects_in(command_of(build, "train_baseline"))],
+              main="tests/libsink_test_main.a"))
 
 
 def check_mistakes(tree, folder):

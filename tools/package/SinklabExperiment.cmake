@@ -89,18 +89,25 @@ function(sinklab_ablation_source source name include)
 "#include \"model/ablation_of.h\"
 @includes@namespace sink {
 Ablation ablation_@name@() { return ablation_of<ablations::@name@>(\"@name@\"); }
-@ARGN@}
+}
 ")
 endfunction()
-# Of the programs that hold this ablation only.
-macro(sinklab_program_of result name)
-  set(${result} "[[gnu::weak]] Ablation ablation_of_program() { return ablation_${name}(); }\n")
-endmacro()
 
+# train_NAME and eval_NAME, of objects that hold its ablation and perhaps others.
 function(sinklab_programs name)
+  set(source ${CMAKE_CURRENT_BINARY_DIR}/generated/ablations/program_${name}.cpp)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+"namespace sink {
+struct Ablation;
+Ablation ablation_@name@();
+extern Ablation (*const ablation_of_program)();
+Ablation (*const ablation_of_program)() = ablation_@name@;
+}
+")
   foreach(program train eval)
-    add_executable(${program}_${name} ${ARGN})
+    add_executable(${program}_${name} ${source} ${ARGN})
     target_link_libraries(${program}_${name} PRIVATE Sinklab::${program}_main Sinklab::sinklab)
+    target_link_options(${program}_${name} PRIVATE -Wl,--gc-sections)
   endforeach()
 endfunction()
 
@@ -108,8 +115,7 @@ endfunction()
 # operation, whichever it is. A file with an operation needs no list and no other file for that.
 function(sinklab_own_ablation name file objects)
   set(folder ${CMAKE_CURRENT_BINARY_DIR}/generated)
-  sinklab_program_of(program ${name})
-  sinklab_ablation_source(${folder}/ablation_${name}.cpp ${name} "${file}" "${program}")
+  sinklab_ablation_source(${folder}/ablation_${name}.cpp ${name} "${file}")
   add_library(ablation_${name} OBJECT ${folder}/ablation_${name}.cpp)
   target_link_libraries(ablation_${name} PRIVATE Sinklab::model)
   target_compile_options(ablation_${name} PRIVATE $<$<NOT:$<CONFIG:Debug>>:-O1>)  # calls operations, has no loop of its own
