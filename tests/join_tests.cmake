@@ -1,14 +1,14 @@
-# SINK_JOIN_TESTS compiles tests of one kind as one program, which takes a third of the time: tools/test.sh does so. Each
-# stays a CTest test, which runs the cases of its source. The sources know nothing of it: each is included into a
-# namespace of its own, after every header that one of them includes.
-option(SINK_JOIN_TESTS "Compile the tests in few programs, for builds that nobody works in" OFF)
+# Tests of one kind are one program, which takes a third of the time to compile. Each stays a CTest test, which runs the
+# cases of its source, and a target of the build. The sources know nothing of it: each is included into a namespace of its
+# own, after every header that one of them includes.
+option(SINK_JOIN_TESTS "Compile the tests in few programs; OFF: each is a program build/.../tests/NAME" ON)
 set(tests_in_a_program 12)
 
 # Whether `source` can be joined. Not what defines macros, opens another namespace or includes a list of macros; nor a
 # test that links more than the others.
 function(sink_can_join result source)
   get_filename_component(stem ${source} NAME_WE)
-  file(STRINGS ${source} of_its_own REGEX "^#define|^#undef|^namespace [a-z]|^template <>|operator new|\\.def\"")
+  file(STRINGS ${source} of_its_own REGEX "^#define|^#undef|^namespace [a-z:]+ {|^template <>|operator new|\\.def\"")
   set(${result} FALSE PARENT_SCOPE)
   if(SINK_JOIN_TESTS AND NOT of_its_own AND NOT stem MATCHES
      "^emulated_|^(attention_tiles_cuda|pre_tokenize|text_documents|chat_documents|prepare)_test$")
@@ -34,6 +34,7 @@ macro(sink_join_test source optimized on_devices)
   set(optimized_${joined_program} ${optimized})
   set(program_of_${stem} ${joined_program})
   # A filter that finds no case would pass.
+  add_custom_target(${stem} DEPENDS ${joined_program})
   add_test(NAME ${stem} COMMAND ${joined_program} --source-file=*/${path} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${stem} PROPERTIES FAIL_REGULAR_EXPRESSION "test cases: +0 ")
 endmacro()
@@ -57,9 +58,7 @@ function(sink_make_joined_tests)
     file(CONFIGURE OUTPUT ${joined} @ONLY CONTENT "@headers@\n@tests@")
     add_executable(${program} ${joined})
     target_link_libraries(${program} PRIVATE sink_test_main ${libraries_of_${program}})
-    if(NOT optimized_${program})
-      target_compile_options(${program} PRIVATE ${test_flags})
-    endif()
+    target_compile_options(${program} PRIVATE ${test_flags_${optimized_${program}}})
   endforeach()
 endfunction()
 

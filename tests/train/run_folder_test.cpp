@@ -121,9 +121,10 @@ TEST_CASE("run folder: one process at a time") {
   std::string run = folder / "run", message;
   {
     RunFolder first = open_run_folder(run_in(run));
+    const std::string program = fs::read_symlink("/proc/self/exe").filename();
     for (const char* how : {"never", "auto"}) {
       CHECK(exit_of([&] { open_run_folder(run_in(run + "/", how)); }, &message) == Exit::usage);
-      CHECK(contains(message, run + " is in use by process " + std::to_string(::getpid()) + " (run_folder_test) on "));
+      CHECK(contains(message, run + " is in use by process " + std::to_string(::getpid()) + " (" + program + ") on "));
       CHECK(contains(message, " since 20"));
     }
   }
