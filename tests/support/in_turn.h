@@ -1,7 +1,9 @@
-// The builds of sanitizers compute a part of the cases of tests that are long: every seventh in turn, so that loops
-// over fewer things each reach all of them. A sanitizer looks at memory, and cases of one kind treat it alike; the
-// other builds compute every case.
+// A part of the cases of tests that are long: every seventh in turn, so that loops over fewer things each reach all of
+// them. The builds of sanitizers compute a part, because a sanitizer looks at memory, and cases of one kind treat it
+// alike; and so does every build where the environment says SINK_SHORT_TESTS, as `tools/test.sh` does without --all.
 #pragma once
+
+#include <cstdlib>
 
 namespace sink::test {
 
@@ -11,9 +13,11 @@ inline constexpr bool kSanitizer = true;
 inline constexpr bool kSanitizer = false;
 #endif
 
+inline bool is_short() { return kSanitizer || std::getenv("SINK_SHORT_TESTS"); }
+
 inline bool in_turn() {
   static int calls = 0;
-  return !kSanitizer || calls++ % 7 == 0;
+  return !is_short() || calls++ % 7 == 0;
 }
 
 }  // namespace sink::test

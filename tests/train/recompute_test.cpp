@@ -6,6 +6,7 @@
 #include "engine/storage.h"
 #include "model/all_ablations.h"
 #include "tests/support/files.h"
+#include "tests/support/in_turn.h"
 #include "train/resume.h"
 #include "train/training_run.h"
 
@@ -63,6 +64,7 @@ TEST_CASE("recompute: what a step holds at its peak grows by little with the lay
 TEST_CASE("recompute: every ablation trains with the same bits") {
   for (const Ablation& ablation : all_ablations())
     for (std::string precision : {"f32", "bf16"}) {
+      if (!test::in_turn()) continue;
       CAPTURE(ablation.name);
       CAPTURE(precision);
       RunConfig with = tiny_config(ablation, true), without = tiny_config(ablation, false);

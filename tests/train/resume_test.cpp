@@ -77,7 +77,7 @@ TEST_CASE("resume: killed at ten random moments, the run ends bit for bit as if 
 
   Rng moments(1, "kill");
   int resumed = 0;
-  for (std::uint64_t trial = 0; trial < (test::kSanitizer ? 3 : 10); ++trial) {
+  for (std::uint64_t trial = 0; trial < (test::is_short() ? 3 : 10); ++trial) {
     std::string run = folder / ("killed" + std::to_string(trial));
     Subprocess first(folder, command(run, {"--resume", "auto"}));
     if (trial < 3) wait_for_checkpoint(run);  // so that some trials resume, however fast the machine is
@@ -187,7 +187,7 @@ TEST_CASE("resume: stopped or killed at random moments of a run that evaluates m
     Finished expected = files_of(folder / "whole");
     Rng moments(3, "kill");
     int resumed = 0;
-    for (std::uint64_t trial = 0; trial < (test::kSanitizer ? 2 : 4); ++trial) {
+    for (std::uint64_t trial = 0; trial < (test::is_short() ? 2 : 4); ++trial) {
       std::string run = folder / ("stopped" + std::to_string(trial));
       for (std::uint64_t stop = 0; stop < 2; ++stop) {
         Subprocess first(folder, command(run, more));

@@ -38,6 +38,7 @@ RunConfig tiny_config(const Ablation& ablation, const std::string& device, const
   config.warmup = 0;
   config.seed = 3;
   config.steps = 10;
+  config.eval_sequences = 10;
   config.device = device;
   config.precision = precision;
   return config;

@@ -11,6 +11,7 @@
 #include "engine/data/tokenizer/character_class.h"
 #include "engine/io/utf8.h"
 #include "engine/rng.h"
+#include "tests/support/in_turn.h"
 
 using namespace sink;
 
@@ -128,7 +129,7 @@ TEST_CASE("pre_tokenize: the scanners cut where the regular expressions do") {
                   {Cut::ascii_threes, Pattern("[0-9]{3}|(?s:(?![0-9]{3}).)+")},
                   {Cut::metaspace, Pattern("\u2581?[^\u2581]+|\u2581")},
                   {Cut::after_space, Pattern("[^ ]* |[^ ]+")}};
-  for (int round = 0; round < 40'000; ++round) {
+  for (int round = 0; round < (test::is_short() ? 4'000 : 40'000); ++round) {
     std::string text;
     for (std::uint64_t length = 1 + below(14); length > 0; --length) {
       if (below(6) > 0) {
