@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds Sinklab and runs its tests.
-#   bash tools/test.sh                 the release build and its tests, without CUDA
+#   bash tools/test.sh                 the release build and its tests, without CUDA; of the longest tests a part
 #   bash tools/test.sh --all           these tests with the CUDA kernels on the emulated device, gdb on a debug build,
 #                                      AddressSanitizer and UBSan, ThreadSanitizer, the fuzz targets (5 s each), the
 #                                      Python module (by $SINKLAB_PYTHON, or by a virtual environment in build/ with what
@@ -86,9 +86,9 @@ python_for_tests() {
 side_by_side=(-- -j $(($(nproc) + 1)))
 bash tools/setup.sh --tests
 if [ "$all" -eq 1 ]; then
-  cmake --preset debug -DSINK_CUDA=EMULATED "-DSINK_ATTENTION_SET=Softmax;Sigmoid" >/dev/null  # gdb steps into kernels, too
+  cmake --preset debug -DSINK_CUDA=EMULATED "-DSINK_ATTENTION_SET=Softmax;Sigmoid" \
+    "-DSINK_ABLATION_SET=pos_learnable;op_sigmoid_none;bias_k;baseline;norm_layer" >/dev/null  # gdb steps into kernels, too
   build_and_test debug tour train_{pos_learnable,op_sigmoid_none,bias_k,baseline,norm_layer} eval_baseline "${side_by_side[@]}" -R ^gdb_
-  cmake --preset asan -DSINK_JOIN_TESTS=ON >/dev/null
   build_and_test asan "${side_by_side[@]}"
   build_and_test tsan -- -j 2
   if echo 'int main() {}' | clang++ -x c++ -fsanitize=fuzzer-no-link,address - -o /dev/null 2>/dev/null; then
@@ -100,8 +100,8 @@ if [ "$all" -eq 1 ]; then
     began=$SECONDS
     echo "test: preset cuda, a program for sm_80"
     # Of the attention operations the one the program has and one with parameters and r; the rest differ in g, z and post.
-    # Without a build type nvcc optimizes kernels as ever, and the code of the CPU, which takes two steps, is not optimized.
-    cmake --preset cuda -B build/cuda_sm80 -DCMAKE_BUILD_TYPE=None -DSINK_JOIN_SOURCES=ON -DSINK_TESTS=OFF \
+    # The objects of the CPU are those of the preset emulated below, which the compiler cache then has.
+    cmake --preset cuda -B build/cuda_sm80 -DCMAKE_CUDA_FLAGS_RELEASE=-DNDEBUG -DSINK_JOIN_SOURCES=ON -DSINK_TESTS=OFF \
       -DCMAKE_CUDA_ARCHITECTURES=80-real "-DSINK_ATTENTION_SET=Softmax;PNormSigmoid" -DSINK_ABLATION_SET=baseline >/dev/null
     cmake --build build/cuda_sm80 --target train_baseline
     bash tests/tools/without_gpu_test.sh build/cuda_sm80/train_baseline || [ $? -eq 77 ]
@@ -121,7 +121,7 @@ if [ "$all" -eq 1 ]; then
   programs=$(sed -n '/^\/\/ Families of open models/,$s/^struct \([a-z0-9_]*\).*/\1;/p' model/ablations.h | tr -d '\n')
   programs+="baseline;pos_alibi;pos_t5;pos_learnable;pos_learnable_sigmoid;pos_learnable_relu;bias_sinktoken;bias_kv;bias_k;"
   programs+="op_sigmoid_none;op_relu;op_softpick;op_clipped;op_sink_logit;kern_elu_norm;kern_id_norm"
-  options=(-DSINK_JOIN_SOURCES=ON -DSINK_JOIN_TESTS=ON "-DSINK_PROGRAMS=$programs")
+  options=(-DSINK_JOIN_SOURCES=ON "-DSINK_PROGRAMS=$programs")
   if python=$(python_for_tests); then
     options+=(-DSINK_PYTHON=ON "-DPython_EXECUTABLE=$python" "-DPYTHON3=$python")
     bash tools/corpus/get_smollm2.sh >/dev/null || echo "test: without SmolLM2 the examples of tools/python/README.md are skipped"
@@ -131,6 +131,7 @@ if [ "$all" -eq 1 ]; then
   cmake --preset emulated "${options[@]}" >/dev/null
   build_and_test emulated "${side_by_side[@]}"
 else
+  export SINK_SHORT_TESTS=1
   build_and_test release "${side_by_side[@]}"
 fi
 printf 'test: passed, in %d min %02d s:\n' $((SECONDS / 60)) $((SECONDS % 60))
