@@ -72,15 +72,16 @@ template <class P>
 concept MadePerBlock = std::constructible_from<P, ParameterFactory&, const std::string&>;
 
 // One per model. Positions are ctx.documents.positions_BT (I32), or 0 ... T - 1 if that is undefined.
-// embed: maps token embeddings; rotate: maps queries and keys of block ctx.layer; bias: (H, T), added to scores by head
-// and distance i - j, or an undefined Var. Optional: split, which splits and rotates in one kernel
-// (model/layer/positioned_heads.h).
+// embed: maps token embeddings; rotate: maps queries and keys of block ctx.layer; bias: (H, T), added to the scores of
+// block ctx.layer by head and distance i - j, or an undefined Var. The kernels read one such table for all sequences,
+// so that a bias that depends on the tokens (CoPE, the forget gate) needs kernels of its own. Optional: split, which
+// splits and rotates in one kernel (model/layer/positioned_heads.h).
 template <class P>
 concept PositionPolicy = std::constructible_from<P, ParameterFactory&> &&
     requires(const P& position, const Var& x, const ForwardContext& ctx) {
   { position.embed(x, ctx) } -> std::same_as<Var>;
   { position.rotate(x, ctx) } -> std::same_as<Var>;
-  { position.bias() } -> std::same_as<Var>;
+  { position.bias(ctx) } -> std::same_as<Var>;
 };
 
 // norm(x) returns the compute dtype, norm(x, type) another; x is F32 or F64. of_sum returns a + b and its norm.
@@ -193,7 +194,7 @@ consteval bool contracts_hold() {
     });
     static_assert(
         PositionPolicy<typename S::Position>,
-        "Position needs Position(ParameterFactory&), embed(x, ctx), rotate(x, ctx) and bias(), each const and "
+        "Position needs Position(ParameterFactory&), embed(x, ctx), rotate(x, ctx) and bias(ctx), each const and "
         "giving a Var: derive it from PositionDefaults");
     static_assert(
         NormPolicy<typename S::Norm>,

@@ -44,7 +44,7 @@ class AttentionLayer {
     q_BHTD = features_(q_BHTD);
     k_BGKD = features_(k_BGKD);
     auto [extra_k_HD, extra_logit_H, extra_v_HD] = extra_.extra_key();
-    AttentionInputs inputs{q_BHTD, k_BGKD, v_BGKD, position_.bias(), extra_k_HD, extra_logit_H, extra_v_HD};
+    AttentionInputs inputs{q_BHTD, k_BGKD, v_BGKD, position_.bias(ctx), extra_k_HD, extra_logit_H, extra_v_HD};
     ctx.hooks->query_key_value(ctx.layer, inputs.q_BHTD, inputs.k_BGKD, inputs.v_BGKD);
     AttentionResult result =
         attention(op_, inputs, sizes_.scale(), visible_keys(ctx), ctx.documents.starts_BT, ctx.first_position());

@@ -35,7 +35,7 @@ class Alibi : public PositionDefaults {
     bias_HT_ = make.constant(Tensor::table<double>(make.sizes().heads, make.positions(), bias));
   }
 
-  Var bias() const { return Var(bias_HT_); }
+  Var bias(const ForwardContext&) const { return Var(bias_HT_); }
 
  private:
   Tensor bias_HT_;

@@ -10,7 +10,7 @@ namespace sink {
 struct PositionDefaults {
   Var embed(const Var& x_BTC, const ForwardContext&) const { return x_BTC; }
   Var rotate(const Var& x_BHTD, const ForwardContext&) const { return x_BHTD; }
-  Var bias() const { return {}; }
+  Var bias(const ForwardContext&) const { return {}; }
 };
 
 // "NoPE": only the causal mask distinguishes positions (Gu et al. 2025, section 7.1).

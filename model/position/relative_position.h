@@ -31,7 +31,7 @@ class BucketIndex : public PositionDefaults {
     bias_HT_ = make.constant(Tensor::table<double>(make.sizes().heads, make.positions(), bias));
   }
 
-  Var bias() const { return Var(bias_HT_); }
+  Var bias(const ForwardContext&) const { return Var(bias_HT_); }
 
  private:
   Tensor bias_HT_;
@@ -49,7 +49,7 @@ class T5Relative : public PositionDefaults {
             make.sizes().heads, make.positions(),
             [](std::int64_t h, std::int64_t distance) { return h * kBuckets + relative_bucket(distance); }))) {}
 
-  Var bias() const { return gather(table_, index_HT_, index_HT_.shape()); }
+  Var bias(const ForwardContext&) const { return gather(table_, index_HT_, index_HT_.shape()); }
 
  private:
   const Parameter& table_;

@@ -45,7 +45,7 @@ struct Unrotated {
   static std::string name() { return "Unrotated"; }
   explicit Unrotated(ParameterFactory&) {}
   Var embed(const Var& x_BTC, const ForwardContext&) const { return x_BTC; }
-  Var bias() const { return {}; }
+  Var bias(const ForwardContext&) const { return {}; }
 };
 struct illegal : baseline {
   using Position = Unrotated;

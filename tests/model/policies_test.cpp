@@ -262,6 +262,33 @@ TEST_CASE("sink token: equals a baseline that reads the same vector as its first
   CHECK(largest < 1e-12);
 }
 
+namespace {
+
+// The biases of ALiBi in the first `Layers` layers.
+template <std::int64_t Layers>
+struct AlibiBelow : Alibi {
+  using Alibi::Alibi;
+  static std::string name() { return "AlibiBelow"; }
+  Var bias(const ForwardContext& ctx) const { return ctx.layer < Layers ? Alibi::bias(ctx) : Var(); }
+};
+template <std::int64_t Layers>
+struct alibi_below : ablations::pos_alibi {
+  using Position = AlibiBelow<Layers>;
+};
+
+}  // namespace
+
+TEST_CASE("position biases: each layer has its own") {
+  REQUIRE(small_sizes().layers == 2);
+  auto none = make_model_of<alibi_below<0>>(), first = make_model_of<alibi_below<1>>(),
+       both = make_model_of<alibi_below<2>>();
+  auto alibi = make_model_of<ablations::pos_alibi>(), nope = make_model_of<ablations::pos_nope>();
+  CHECK(difference(*none, *nope) == 0);
+  CHECK(difference(*both, *alibi) == 0);
+  CHECK(difference(*first, *nope) > 1e-3);
+  CHECK(difference(*first, *alibi) > 1e-3);
+}
+
 TEST_CASE("post-norm: the stream has root-mean-square 1 after every block, and what it was before is shown") {
   auto post = make_model("norm_post");
   Watcher watcher;
