@@ -12,9 +12,9 @@
 //
 // What differs from the defaults is stated by the properties of AttentionOpDefaults, each with the functions that it
 // requires; attention_op_check.h refuses a mistake with a sentence. The compiler derives g', r', z' and post' from the
-// functions (engine/dual.h). One that is written by hand (dg, dr, dz, dpost) takes the place of the derived one, with which
-// it is compared when a model is made (written_derivatives.h); ours are written where that is faster, or where the
-// derivative of a kink has a convention of its own.
+// functions (engine/dual.h). One that is written by hand (dg, dr, dz, dpost) takes the place of the derived one, with
+// which it is compared when a model is made (written_derivatives.h); ours are written where that is faster, or where
+// the derivative of a kink has a convention of its own.
 //
 // The operations of the library are the other files of this folder, one each; attention_ops.h names all. One of yours
 // is in a file of your own (model/ADD_AN_ABLATION.md).
@@ -25,15 +25,13 @@
 // engine/vector_math.h, and library functions as in `using std::abs; abs(x)`.
 #pragma once
 
-#include <array>
 #include <cmath>
-#include <cstddef>
-#include <string_view>
 #include <type_traits>
 
 #include "engine/dual.h"
 #include "engine/host_device.h"
 #include "engine/ops/attention/op/operation_formula.h"
+#include "engine/ops/attention/op/operation_name.h"
 #include "engine/vector_math.h"
 
 namespace sink {
@@ -104,11 +102,6 @@ struct Exponential : AttentionOpDefaults {
   SINK_HD static auto g(auto x) { return exp_fast(x); }
 };
 
-// The name of an operation in checkpoints: that of its struct, "Softmax". One called Attention within another struct,
-// such as an ablation, has that one's name.
-template <class Op>
-constexpr const char* operation_name();
-
 // The formula of an operation: a member `OperationFormula formula() const` of its own (one that it inherits is that of
 // another operation), or what its properties say.
 template <class Op>
@@ -125,50 +118,6 @@ OperationFormula operation_formula() {
                : Op::shift == Shift::none ? "0"
                                           : "",
           .post = Op::has_post ? "post(w)" : ""};
-}
-
-namespace operation_name_detail {
-
-template <class T>
-constexpr std::string_view signature() {
-  return __PRETTY_FUNCTION__;  // "... [with T = sink::Softmax; ...]" of GCC, "... [T = sink::Softmax]" of clang
-}
-
-// The name without the spaces of names and blanks, which ends with a zero.
-template <class T>
-constexpr auto short_name() {
-  constexpr std::string_view whole = signature<T>(), mark = "T = ";
-  constexpr std::size_t begin = whole.find(mark) + mark.size(), end = whole.find_first_of(";]", begin);
-  std::string_view name = whole.substr(begin, end - begin);
-  constexpr std::string_view own = "::Attention";
-  if (name.ends_with(own)) name.remove_suffix(own.size());
-  std::array<char, end - begin + 1> text{};
-  std::size_t size = 0;
-  auto in_word = [](char c) {
-    return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  };
-  for (char c : name) {
-    if (c == ' ') continue;
-    text[size++] = c;
-    if (size < 2 || c != ':' || text[size - 2] != ':') continue;
-    size -= 2;
-    if (size > 0 && (text[size - 1] == '}' || text[size - 1] == ')'))  // {anonymous} of GCC, (anonymous namespace)
-      while (size > 0 && text[size - 1] != '{' && text[size - 1] != '(') --size;
-    if (size > 0 && (text[size - 1] == '{' || text[size - 1] == '(')) --size;
-    while (size > 0 && in_word(text[size - 1])) --size;
-  }
-  for (std::size_t n = size; n < text.size(); ++n) text[n] = 0;
-  return text;
-}
-
-template <class T>
-inline constexpr auto kShortName = short_name<T>();
-
-}  // namespace operation_name_detail
-
-template <class Op>
-constexpr const char* operation_name() {
-  return operation_name_detail::kShortName<Op>.data();
 }
 
 }  // namespace sink
