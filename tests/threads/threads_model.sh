@@ -21,8 +21,10 @@ for team in "" -DTEAM; do
   echo "threads.pml $team: $(grep -oE "[0-9]+ states, stored" said), no fault"
 done
 
-# broken WHAT SED: as a team or otherwise, it must be noticed.
+# broken WHAT SED: as a team or otherwise, it must be noticed. With SINK_SHORT_TESTS only the first.
 broken() {
+  [ -z "${SINK_SHORT_TESTS:-}" ] || [ -z "${tried:-}" ] || return 0
+  tried=1
   sed "$2" "$model" >broken.pml
   ! cmp -s "$model" broken.pml || { echo "$1: nothing to break, mend this test"; exit 1; }
   local alone team
