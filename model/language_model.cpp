@@ -15,17 +15,6 @@ Tensor last_rows(const Tensor& y_BTC) {
   return last_BC;
 }
 
-// y W^T, capped unless `cap` is 0.
-auto logits_with(double cap) {
-  return [cap](const Var& y, const Parameter& W_VC) {
-    Var logits = linear(y, W_VC);
-    if (cap == 0) return logits;
-    Tensor capped = Tensor::empty_like(logits.value());
-    soft_cap(logits.value(), cap, capped);
-    return Var(capped);
-  };
-}
-
 // Sets the positions of the next T tokens in each of B sequences: those after the cache. Throws Error if the context
 // has documents, or if a prefix, whose tokens see each other, would be read in parts.
 void set_decode_positions(ForwardContext& ctx, std::int64_t B, std::int64_t T, const Sizes& sizes,
@@ -50,32 +39,34 @@ Var LanguageModel::loss(const Batch& batch, double loss_scale, const ForwardCont
   const Tensor targets_BT = batch.targets_BT().to(parameters_.device());
   ForwardContext with_documents = ctx;
   with_documents.documents = batch.documents();
-  Var loss = checked_forward(batch.tokens_BT(), with_documents, [&](const Var& y_BTC, const Parameter& W_VC) {
-    return linear_cross_entropy(y_BTC, W_VC, targets_BT, batch.predicted(), loss_scale, losses_BT, logit_cap_);
-  });
+  Var y_BTC = checked_forward(batch.tokens_BT(), with_documents);
+  Var loss =
+      linear_cross_entropy(y_BTC, *unembedding_, targets_BT, batch.predicted(), loss_scale, losses_BT, logit_cap_);
   if (losses_BT) *losses_BT = losses_BT->reshape(targets_BT.shape());
   return loss;
 }
 
 Tensor LanguageModel::logits(const Tensor& tokens_BT, const ForwardContext& ctx) const {
   check_tokens(tokens_BT, sizes_.vocabulary);
-  return checked_forward(tokens_BT, ctx, logits_with(logit_cap_)).value();
+  return unembed(checked_forward(tokens_BT, ctx));
 }
 
 Tensor LanguageModel::next_logits(const Tensor& tokens_BT, const ForwardContext& ctx) const {
   check_tokens(tokens_BT, sizes_.vocabulary);
-  return checked_forward(tokens_BT, ctx,
-                         [this](const Var& y_BTC, const Parameter& W_VC) {
-                           return logits_with(logit_cap_)(Var(last_rows(y_BTC.value())), W_VC);
-                         })
-      .value();
+  return unembed(Var(last_rows(checked_forward(tokens_BT, ctx).value())));
 }
 
-Tensor LanguageModel::lens_logits(const Tensor& x_BTC) const {
-  return end_of_forward(Var(x_BTC), logits_with(logit_cap_)).value();
+Tensor LanguageModel::lens_logits(const Tensor& x_BTC) const { return unembed(final_norm(Var(x_BTC))); }
+
+Tensor LanguageModel::unembed(const Var& y_BTC) const {
+  const Tensor logits_BTV = linear(y_BTC, *unembedding_).value();
+  if (logit_cap_ == 0) return logits_BTV;
+  Tensor capped_BTV = Tensor::empty_like(logits_BTV);
+  soft_cap(logits_BTV, logit_cap_, capped_BTV);
+  return capped_BTV;
 }
 
-Var LanguageModel::checked_forward(const Tensor& tokens_BT, ForwardContext ctx, const Unembed& unembed) const {
+Var LanguageModel::checked_forward(const Tensor& tokens_BT, ForwardContext ctx) const {
   const Device device = parameters_.device();
   const std::int64_t B = tokens_BT.dim(0), T = tokens_BT.dim(1), first = ctx.first_position();
   SINK_CHECK(first + T <= sizes_.context + (first > 0 ? extra_tokens_ : 0), "transformer",
@@ -87,14 +78,14 @@ Var LanguageModel::checked_forward(const Tensor& tokens_BT, ForwardContext ctx, 
              "would have another distance from it; leave out --reset-positions",
              Exit::usage);
   ctx.documents = ctx.documents.to(device);
-  if (!ctx.cache) return forward(tokens_BT.to(device), ctx, unembed);
+  if (!ctx.cache) return forward(tokens_BT.to(device), ctx);
 
   const std::int64_t rows = T + (first == 0 ? extra_tokens_ : 0);
   set_decode_positions(ctx, B, rows, sizes_, extra_tokens_);
   ctx.documents.positions_BT = ctx.documents.positions_BT.to(device);
-  Var y = forward(tokens_BT.to(device), ctx, unembed);
+  Var y_BTC = forward(tokens_BT.to(device), ctx);
   ctx.cache->advance(rows);
-  return y;
+  return y_BTC;
 }
 
 double LanguageModel::training_flops(std::int64_t tokens, std::int64_t T) const {

@@ -1,8 +1,6 @@
 // LanguageModel: the interface of all models for training and evaluation.
 #pragma once
 
-#include <functional>
-
 #include "autograd/parameter_arena.h"
 #include "engine/data/batch.h"
 #include "model/forward_context.h"
@@ -41,22 +39,22 @@ class LanguageModel {
   LanguageModel(const Sizes& sizes, std::int64_t extra_tokens, DType compute, Device device = Device::cpu)
       : sizes_(sizes), extra_tokens_(extra_tokens), parameters_(compute, device) {}
 
-  // (hidden states (B, T, C), unembedding W (V, C)) to logits or a loss, with logit_cap_.
-  using Unembed = std::function<Var(const Var& y_BTC, const Parameter& W_VC)>;
-  // Tokens and documents are on the device of the model, with checked sizes and positions.
-  virtual Var forward(const Tensor& tokens_BT, const ForwardContext& ctx, const Unembed& unembed) const = 0;
-
-  // The end of forward() alone: final norm, then unembed(y, W_U).
-  virtual Var end_of_forward(const Var& x_BTC, const Unembed& unembed) const = 0;
+  // The final hidden states (B, T, C), whose products with the unembedding are the logits. Tokens and documents are on
+  // the device of the model, with checked sizes and positions.
+  virtual Var forward(const Tensor& tokens_BT, const ForwardContext& ctx) const = 0;
+  // The last step of forward().
+  virtual Var final_norm(const Var& x_BTC) const = 0;
 
   Sizes sizes_;
   std::int64_t extra_tokens_;
-  double logit_cap_ = 0;           // logits are cap tanh(logit / cap); 0: not
-  std::int64_t tied_weights_ = 0;  // of an embedding that is also the unembedding
+  const Parameter* unembedding_ = nullptr;  // W_U (V, C)
+  double logit_cap_ = 0;                    // logits are cap tanh(logit / cap); 0: not
+  std::int64_t tied_weights_ = 0;           // of an embedding that is also the unembedding
   ParameterArena parameters_;
 
  private:
-  Var checked_forward(const Tensor& tokens_BT, ForwardContext ctx, const Unembed& unembed) const;
+  Var checked_forward(const Tensor& tokens_BT, ForwardContext ctx) const;
+  Tensor unembed(const Var& y_BTC) const;
 };
 
 }  // namespace sink

@@ -2,7 +2,8 @@
 //
 //   x = W_E[tokens]                                     (B, T, C)
 //   x = x + attention(norm(x)),  x = x + feed_forward(norm(x))      for each block
-//   logits = norm(x) W_U^T                              (B, T, V)
+//   y = norm(x)                                         the final hidden states
+//   logits = y W_U^T                                    (B, T, V; model/language_model.cpp)
 //
 // A Spec (model/spec.h) names the policies; model/ablations.h lists all Specs.
 #pragma once
@@ -23,21 +24,16 @@ class Transformer final : public LanguageModel {
       : Transformer(ParameterFactory(checked(sizes), Spec::Extra::kTokens, scheme, seed, compute, device)) {}
 
  private:
-  // tokens (B, T) -> embedding -> blocks -> final norm -> unembed(y, W_U). `unembed` returns the logits y W_U^T, or
-  // their loss without storing all logits (model/language_model.cpp). With a sink token, the T of x_BTC is one larger
-  // until `drop`.
-  Var forward(const Tensor& tokens_BT, const ForwardContext& ctx, const Unembed& unembed) const override {
+  // tokens (B, T) -> embedding -> blocks -> final norm. With a sink token, the T of x_BTC is one larger until `drop`.
+  Var forward(const Tensor& tokens_BT, const ForwardContext& ctx) const override {
     Var e_BTC = extra_tokens_.embed(embedding(tokens_BT, token_embedding_), ctx);
     ctx.hooks->embedding(e_BTC);
     Residual x_BTC = position_.embed(e_BTC, ctx);
     for (const Block<Spec>& block : blocks_) x_BTC = block(x_BTC, ctx);
-    Var y_BTC = final_norm_(extra_tokens_.drop(x_BTC, ctx));
-    return unembed(y_BTC, unembedding_);
+    return final_norm_(extra_tokens_.drop(x_BTC, ctx));
   }
 
-  Var end_of_forward(const Var& x_BTC, const Unembed& unembed) const override {  // for lens_logits()
-    return unembed(final_norm_(x_BTC), unembedding_);
-  }
+  Var final_norm(const Var& x_BTC) const override { return final_norm_(x_BTC); }
 
   // Parameters are created in this order, with one gradient bucket for each block.
   explicit Transformer(ParameterFactory make)
@@ -46,10 +42,10 @@ class Transformer final : public LanguageModel {
         extra_tokens_(make),
         position_(make),
         blocks_(make_blocks(make, position_)),
-        final_norm_(make),
-        unembedding_(Spec::Unembedding::weight(make, token_embedding_)) {
+        final_norm_(make) {
+    unembedding_ = &Spec::Unembedding::weight(make, token_embedding_);
     if constexpr (requires { Spec::Unembedding::kLogitCap; }) logit_cap_ = Spec::Unembedding::kLogitCap;
-    if (&unembedding_ == &token_embedding_) tied_weights_ = sizes_.vocabulary * sizes_.width;
+    if (unembedding_ == &token_embedding_) tied_weights_ = sizes_.vocabulary * sizes_.width;
     parameters_ = make.take();
   }
   static std::vector<Block<Spec>> make_blocks(ParameterFactory& make, const typename Spec::Position& position) {
@@ -71,7 +67,6 @@ class Transformer final : public LanguageModel {
   typename Spec::Position position_;
   std::vector<Block<Spec>> blocks_;
   FinalNorm<Spec> final_norm_;
-  const Parameter& unembedding_;
 };
 
 }  // namespace sink
