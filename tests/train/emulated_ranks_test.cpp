@@ -7,10 +7,12 @@ using namespace sink;
 
 namespace {
 
-std::function<std::string(Communicator&)> all_ablations_with(std::int64_t zero, const std::string& precision) {
+// Every fourth: ranks_test has all on the CPU, and training_cuda_test all on the device.
+std::function<std::string(Communicator&)> some_ablations_with(std::int64_t zero, const std::string& precision) {
   return [zero, precision](Communicator& ranks) {
     BytesByName bits;
-    for (const Ablation& ablation : all_ablations()) {
+    for (std::size_t n = 0; n < all_ablations().size(); n += 4) {
+      const Ablation& ablation = all_ablations()[n];
       RunConfig config = shared_config(ablation);
       config.device = "cuda";
       config.precision = precision;
@@ -26,12 +28,12 @@ std::function<std::string(Communicator&)> all_ablations_with(std::int64_t zero, 
 
 }  // namespace
 
-TEST_CASE("ranks on the device: every ablation trains to the same bits on 1, 2 and 4") {
+TEST_CASE("ranks on the device: ablations train to the same bits on 1, 2 and 4") {
   TemporaryFolder folder;
-  const std::string one = bits_of_ranks(1, folder, all_ablations_with(0, "f32"), Device::cuda);
+  const std::string one = bits_of_ranks(1, folder, some_ablations_with(0, "f32"), Device::cuda);
   CHECK(one.size() > 20);
-  CHECK(bits_of_ranks(2, folder, all_ablations_with(1, "f32"), Device::cuda) == one);
-  CHECK(bits_of_ranks(4, folder, all_ablations_with(0, "f32"), Device::cuda) == one);
+  CHECK(bits_of_ranks(2, folder, some_ablations_with(1, "f32"), Device::cuda) == one);
+  CHECK(bits_of_ranks(4, folder, some_ablations_with(0, "f32"), Device::cuda) == one);
 }
 
 TEST_CASE("ranks on the device: the optimiser's state sharded or whole, in bf16") {
