@@ -1,5 +1,6 @@
 // check_<name>: whether an attention operation is what its author means, as far as a program can tell. The derivatives
-// against differences, the fast kernels against the reference in double, a row with one key, and large scores.
+// against differences, the fast kernels against the reference in double, also those of a GPU or of the emulated device
+// in a build that has one, a row with one key, and large scores.
 #pragma once
 
 #include <algorithm>
@@ -79,7 +80,7 @@ struct Passes {
 template <class Op>
 Passes run(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& grad_o) {
   const DType rows = accumulate_type(q.dtype());
-  Passes p{Tensor::empty_like(q), Tensor::empty({1, 2, 70}, rows), Tensor::empty({1, 2, 70}, rows), {}};
+  Passes p{Tensor::empty_like(q), q.new_empty({1, 2, 70}, rows), q.new_empty({1, 2, 70}, rows), {}};
   const AttentionConfig config{.scale = 0.25};
   attention<Op>(op, q, k, v, config, p.o, p.m, p.S);
   p.gradients = attention_backward<Op>(op, grad_o, q, k, v, p.o, p.m, p.S, config);
@@ -87,7 +88,8 @@ Passes run(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v, cons
 }
 
 // The largest difference, in units of the largest value; infinite if one is not finite.
-inline double difference(const Tensor& fast, const Tensor& exact) {
+inline double difference(const Tensor& result, const Tensor& exact) {
+  const Tensor fast = result.to(Device::cpu);
   double worst = 0, largest = 1e-30;
   for (std::int64_t i = 0; i < exact.size(); ++i) {
     const double error = std::abs(fast.item(i) - exact.item(i));
@@ -102,6 +104,28 @@ inline double difference(const Passes& fast, const Passes& exact) {
   return std::max(
       {difference(f.dq_BHTD, e.dq_BHTD), difference(f.dk_BGKD, e.dk_BGKD), difference(f.dv_BGKD, e.dv_BGKD)});
 }
+
+#ifdef SINK_CUDA
+// The kernels of the device, of inputs in this type.
+template <class Op>
+void check_device(OperationReport& report, const Op& op, const Tensor (&inputs)[4], DType dtype) {
+  const std::string where = std::string("on the device in ") + name_of(dtype);
+  auto device = [&](int n) { return inputs[n].to(dtype).to(Device::cuda); };
+  auto wide = [&](int n) { return inputs[n].to(dtype).to(DType::F64); };
+  try {
+    const Passes fast = run(op, device(0), device(1), device(2), device(3));
+    const Passes exact = run(op, wide(0), wide(1), wide(2), wide(3));
+    const double forward = difference(fast.o, exact.o), backward = difference(fast, exact);
+    const std::string errors = where + ", they differ by " + digits(forward) + " and " + digits(backward);
+    if (std::isfinite(forward) && std::isfinite(backward))
+      report.say(errors);
+    else
+      report.fail(where + ", weights or gradients of ordinary scores are not finite");
+  } catch (const Error& error) {  // there is no device, or it has no kernels of this kind
+    report.say(where + ": " + error.what());
+  }
+}
+#endif
 
 }  // namespace check_operation_detail
 
@@ -139,6 +163,10 @@ int check_operation(const Op& op, const std::string& name) {
     report.say(errors + ": its sums cancel, so expect noise in float");
   else
     report.fail("weights or gradients of ordinary scores are not finite");
+
+#ifdef SINK_CUDA
+  for (const DType dtype : {DType::F32, DType::BF16}) check_device(report, op, {q, k, v, grad_o}, dtype);
+#endif
 
   // Query 0 sees one key: o = a v.
   const double a = exact.o.item(0) / v.item(0);
