@@ -4,12 +4,13 @@
 #   bash tools/try.sh my_attention.h             the synthetic task: under a minute on two idle cores for one ablation
 #   bash tools/try.sh --text my_attention.h      English text of quickstart.sh, which prepares it (data/english): some
 #                                                three minutes
+#   --device cuda       trains on a GPU; emulated: checks the CUDA kernels on the CPU, where it trains (cpu)
 #   --steps N   training steps (4000; on text 1000)       --seeds N   seeds of each, 2 or more for a verdict (2)
 # The file is one of model/ADD_AN_ABLATION.md. The first call also builds the engine, in some two minutes. Runs are in
 # build/try/runs, which the next call replaces.
 set -euo pipefail
-text=0 steps="" seeds=2 file=""
-usage() { sed -n '2,10s/^# \{0,1\}//p' "$0"; }
+text=0 steps="" seeds=2 file="" device=cpu
+usage() { sed -n '2,11s/^# \{0,1\}//p' "$0"; }
 leave() { echo "try: error: $2" >&2; exit "$1"; }
 while [ $# -gt 0 ]; do
   case "$1" in
@@ -17,6 +18,10 @@ while [ $# -gt 0 ]; do
     --steps | --seeds)
       [[ ${2:-} =~ ^[1-9][0-9]{0,6}$ ]] || leave 2 "$1 expects a number of at least 1, got '${2:-}'"
       if [ "$1" = --steps ]; then steps=$2; else seeds=$2; fi
+      shift ;;
+    --device)
+      [[ ${2:-} =~ ^(cpu|cuda|emulated)$ ]] || leave 2 "--device expects cpu, cuda or emulated, got '${2:-}'"
+      device=$2
       shift ;;
     -h | --help) usage; exit 0 ;;
     -*) leave 2 "unknown argument '$1' (bash tools/try.sh --help)" ;;
@@ -31,7 +36,9 @@ file=$(cd "$(dirname "$file")" && pwd)/$(basename "$file")
 cd "$(dirname "$0")/.."
 [ "$text" -eq 0 ] || [ -f data/english/tokens.h5 ] ||
   leave 3 "there is no data/english: bash tools/quickstart.sh prepares it (or build/quickstart/prepare)"
-build=build/try
+declare -A builds=([cpu]=build/try [cuda]=build/try_cuda [emulated]=build/try_emulated)
+declare -A kernels=([cpu]=OFF [cuda]=ON [emulated]=EMULATED)
+build=${builds[$device]}
 mkdir -p $build
 exec 9>>$build/.lock
 flock -n 9 || leave 2 "another try is running in this checkout; wait until it ends"
@@ -53,7 +60,7 @@ quietly() {
 [ -e $build/libsink_train.a ] || say "building the engine, once: some two minutes on two cores"
 baseline=baseline  # what the ablations of a file derive from
 quietly "the configuration" cmake --preset quickstart -B $build "-DSINK_ABLATIONS=$file" -DSINK_ABLATION_SET=$baseline \
-  -DSINK_PROGRAMS=$baseline -DSINK_ATTENTION_SET=Softmax
+  -DSINK_PROGRAMS=$baseline -DSINK_ATTENTION_SET=Softmax "-DSINK_CUDA=${kernels[$device]}"
 mapfile -t names < <(grep -vxF $baseline $build/generated/ablations/names.txt)
 targets=(--target "train_$baseline")
 for name in "${names[@]}"; do targets+=(--target "train_$name" --target "check_$name"); done
@@ -69,6 +76,7 @@ rm -rf "$runs"
 mkdir -p "$runs"
 recipe=(--config tools/quickstart_bigram.toml --width 32)
 [ "$text" -eq 0 ] || recipe=(--config tools/quickstart_text.toml --data data/english)
+[ "$device" != cuda ] || recipe+=(--device cuda)
 settings=${recipe[*]}
 export build runs steps settings
 train_one() {  # NAME SEED; what failed is read from its log

@@ -50,7 +50,8 @@ link=${link/-o train_baseline/$(sed "s|^|$work/build/|" <<<"$objects" | tr '\n' 
   --eval-sequences 2 --threads 1 --run "$work/run" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "it does not train"; }
 grep -q '^ablation = "alibi_relu"$' "$work/run/config.toml" || fail "config.toml does not name it"
 # tools/try.sh refuses what it cannot build, before it builds anything.
-for arguments in "3:there is no file:$work/absent.h" "2:expects a number:--steps many" "2:give a file:" "2:unknown argument:--fast"; do
+for arguments in "3:there is no file:$work/absent.h" "2:expects a number:--steps many" "2:give a file:" "2:unknown argument:--fast" \
+  "2:--device expects cpu, cuda or emulated, got 'gpu':--device gpu"; do
   IFS=: read -r code sentence given <<<"$arguments"
   status=0
   bash tools/try.sh $given >"$work/log" 2>&1 || status=$?
