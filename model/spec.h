@@ -74,7 +74,7 @@ concept MadePerBlock = std::constructible_from<P, ParameterFactory&, const std::
 // One per model. Positions are ctx.documents.positions_BT (I32), or 0 ... T - 1 if that is undefined.
 // embed: maps token embeddings; rotate: maps queries and keys of block ctx.layer; bias: (H, T), added to the scores of
 // block ctx.layer by head and distance i - j, or an undefined Var. The kernels read one such table for all sequences,
-// so that a bias that depends on the tokens (CoPE, the Forgetting Transformer) needs kernels of its own. Optional:
+// so that a bias that depends on the tokens (CoPE, the Forgetting Transformer) needs other kernels. Optional:
 // split, which splits and rotates in one kernel (model/layer/positioned_heads.h).
 template <class P>
 concept PositionPolicy = std::constructible_from<P, ParameterFactory&> &&

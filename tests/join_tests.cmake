@@ -33,8 +33,8 @@ macro(sink_join_test source optimized on_devices)
   set(libraries_of_${joined_program} ${ARGN})
   set(optimized_${joined_program} ${optimized})
   set(program_of_${stem} ${joined_program})
-  # A filter that finds no case would pass.
   add_custom_target(${stem} DEPENDS ${joined_program})
+  # A filter that finds no case would pass.
   add_test(NAME ${stem} COMMAND ${joined_program} --source-file=*/${path} WORKING_DIRECTORY ${CMAKE_SOURCE_DIR})
   set_tests_properties(${stem} PROPERTIES FAIL_REGULAR_EXPRESSION "test cases: +0 ")
 endmacro()

@@ -4,7 +4,7 @@
 #   bash tools/try.sh my_attention.h             the synthetic task: under a minute on two idle cores for one ablation
 #   bash tools/try.sh --text my_attention.h      English text of quickstart.sh, which prepares it (data/english): some
 #                                                three minutes
-#   --device cuda       trains on a GPU; emulated: checks the CUDA kernels on the CPU, where it trains (cpu)
+#   --device cuda       trains on a GPU; --device emulated also checks the CUDA kernels, without a GPU (cpu)
 #   --steps N   training steps (4000; on text 1000)       --seeds N   seeds of each, 2 or more for a verdict (2)
 # The file is one of model/ADD_AN_ABLATION.md. The first call also builds the engine, in some two minutes. Runs are in
 # build/try/runs, which the next call replaces.

@@ -14,7 +14,7 @@
 // requires; attention_op_check.h refuses a mistake with a sentence. The compiler derives g', r', z' and post' from the
 // functions (engine/dual.h). One that is written by hand (dg, dr, dz, dpost) takes the place of the derived one, with
 // which it is compared when a model is made (written_derivatives.h); ours are written where that is faster, or where
-// the derivative of a kink has a convention of its own.
+// a convention decides the derivative of a kink.
 //
 // The operations of the library are the other files of this folder, one each; attention_ops.h names all. One of yours
 // is in a file of your own (model/ADD_AN_ABLATION.md).
