@@ -89,59 +89,6 @@ for seed in $(seq "$seeds"); do
   for name in "$baseline" "${names[@]}"; do echo "$name" "$seed"; done
 done | xargs -P "$(nproc)" -L 1 bash -c 'train_one "$@"' try
 
-# The rows of the table: ABLATION SEED, then value after value of evaluation.json and metrics.jsonl, or why there is none.
-values() {
-  local folder=$runs/$1-$2
-  if [ ! -f "$folder/evaluation.json" ]; then
-    echo "$1 failed $(grep -oE 'error: .*' "$folder.log" | tail -n 1 | sed -E 's/^error: //; s/[.;] .*//')"
-    return
-  fi
-  awk -v name="$1" '
-    /^ "(sink_1|sink_1_raw)": \[/ { array = $1; gsub(/[":]/, "", array); n = 0; next }
-    array { n++; if (n == 2) { v[array] = $1 + 0; array = "" } next }
-    /^ "(val_loss|alpha_1|alpha_1_raw|row_mass|entropy|context)": / { key = $1; gsub(/[":]/, "", key); v[key] = $2 + 0 }
-    END { print name, v["val_loss"], v["sink_1"], v["sink_1_raw"], v["alpha_1"], v["alpha_1_raw"], v["row_mass"], v["entropy"], v["context"] }
-  ' "$folder/evaluation.json" | tr '\n' ' '
-  tail -n 1 "$folder/metrics.jsonl" | sed -E 's/.*"tokens": ([0-9]+), "seconds": ([0-9.e+]+).*/\1 \2/' | awk '{ print $1 / $2 }'
-}
-for name in "$baseline" "${names[@]}"; do
-  for seed in $(seq "$seeds"); do values "$name" "$seed"; done
-done | awk -v baseline="$baseline" -v seeds="$seeds" -v steps="$steps" '
-  function mean(key,  n, s) { s = 0; for (n = 1; n <= count[name]; n++) s += v[name, n, key]; return s / count[name] }
-  function least(key,  n, s) { s = v[name, 1, key]; for (n = 2; n <= count[name]; n++) if (v[name, n, key] < s) s = v[name, n, key]; return s }
-  function most(key,  n, s) { s = v[name, 1, key]; for (n = 2; n <= count[name]; n++) if (v[name, n, key] > s) s = v[name, n, key]; return s }
-  function verdict(  text) {
-    if (seeds < 2) return "one seed: no verdict"
-    if (least(3) >= 30) text = least(4) >= 30 ? "sinks in every seed" : most(4) < 3 ? "sinks by proxy weights; as they act (raw), not" : "sinks by proxy weights; raw undecided"
-    else if (name != baseline && !base_sinks) return "no verdict: " baseline " does not sink either, train longer"
-    else if (most(3) < 3) text = "does not sink in any seed"
-    else text = "undecided: seeds differ"
-    if (most(7) < 0.1) text = text "; attention is almost off"
-    if (name != baseline && mean(2) > base_loss + 0.05) text = text "; learned less than " baseline
-    return text
-  }
-  {
-    if (!($1 in count)) { order[++rows] = $1; count[$1] = 0 }
-    if ($2 == "failed") { reason = $0; sub(/^[^ ]+ failed ?/, "", reason); why[$1] = reason; next }
-    n = ++count[$1]
-    for (f = 2; f <= NF; f++) v[$1, n, f] = $f
-  }
-  END {
-    printf "%-24s %7s %12s %14s %7s %8s %7s %8s  %s\n", "ablation", "loss", "Sink_1 (raw)", "alpha_1 (raw)", "even", "entropy", "row sum", "speed", "verdict"
-    for (r = 1; r <= rows; r++) {
-      name = order[r]
-      if (why[name] != "") { printf "%-24s %s\n", name, "did not end: " why[name]; bad = 1; continue }
-      T = v[name, 1, 9]; even = 0
-      for (i = 1; i <= T; i++) even += 1 / i / T
-      if (name == baseline) { base_loss = mean(2); base_speed = mean(10); base_sinks = least(3) >= 30 }
-      printf "%-24s %7.4f %5.1f (%4.1f) %6.3f (%5.3f) %7.3f %8.3f %7.3f %7s  %s\n", name, mean(2), mean(3), mean(4), mean(5), mean(6), even,
-        mean(8), mean(7), base_speed ? sprintf("%.2f x", mean(10) / base_speed) : "-", verdict()
-    }
-    print ""
-    print "Means of " seeds (seeds == 1 ? " seed, " : " seeds, ") steps " steps. Sink_1: percent of heads and sequences whose first token gets over 0.3 of the attention,"
-    print "by proxy weights |a| / sum |a|; raw: the weights as they act. even: alpha_1 if each query spread its weight evenly."
-    print "speed: training steps per second relative to " baseline ". Small and short: a first look, not a result."
-    exit bad
-  }' || wrong=1
+python3 -B tools/try_table.py "$runs" "$baseline" "$steps" "$seeds" "${names[@]}" || wrong=1
 say "done; runs are in $runs"
 exit $wrong
