@@ -10,6 +10,7 @@
 
 #include "engine/io/checkpoint.h"
 #include "tests/support/has_mpi.h"
+#include "tests/support/in_turn.h"
 #include "tests/support/subprocess.h"
 #include "tools/report/run_reader.h"
 #include "tools/sweep/study_output.h"
@@ -196,7 +197,8 @@ TEST_CASE("sweep: jobs in any order and at once, collected, give the files of on
 
 TEST_CASE("sweep: a job that is killed or stopped and queued again has the bits of one that never was") {
   Place straight, broken;
-  const std::string longer = "--set steps=2000 --set checkpoint-every=20 --set eval-every=1000 --only op_sigmoid_none";
+  const std::string longer = "--set checkpoint-every=20 --set eval-every=1000 --only op_sigmoid_none --set steps=" +
+                             std::string(kSanitizer ? "700" : "2000");
   Sweep whole(straight.job(0, longer));
   REQUIRE_MESSAGE(whole.wait() == 0, whole.err());
   const std::string run = broken / "out/op_sigmoid_none-0";
