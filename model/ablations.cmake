@@ -42,8 +42,7 @@ foreach(ablation ${names})
     set(ablations_object ablations_with_${ablation})
     add_library(${ablations_object} OBJECT)
     set_target_properties(${ablations_object} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
-    target_compile_options(${ablations_object} PRIVATE -ffunction-sections
-                           $<$<CONFIG:Release>:-O1>)  # calls operations, has no loop of its own
+    target_compile_options(${ablations_object} PRIVATE -ffunction-sections "$<$<CONFIG:Release>:${SINK_QUICK_FLAGS}>")
     target_link_libraries(${ablations_object} PUBLIC sink_model)
     list(APPEND all_objects $<TARGET_OBJECTS:${ablations_object}>)
   endif()

@@ -205,9 +205,9 @@ if [ "$fast" -eq 0 ]; then
     "$build/prepare" --text data/text/*.txt --out "$data"
   fi
   text=(--data "$data" --config tools/quickstart_text.toml)
-  train text-softmax pos_learnable 120 "${text[@]}"
-  train text-sigmoid pos_learnable_sigmoid 120 "${text[@]}"
-  train text-relu pos_learnable_relu 120 "${text[@]}"
+  train text-softmax pos_learnable 60 "${text[@]}"
+  train text-sigmoid pos_learnable_sigmoid 60 "${text[@]}"
+  train text-relu pos_learnable_relu 60 "${text[@]}"
 fi
 stage "done; the report is $out/report.html"
 echo "$table"

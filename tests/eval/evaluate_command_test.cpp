@@ -282,7 +282,7 @@ TEST_CASE("eval: a checkpoint whose attributes or parameters no model has is ref
   };
   for (const char* size : {"layers", "heads", "width", "feed_forward", "context", "vocabulary"})
     for (const char* value : {"0", "-3", "1000000000"})
-      if (in_turn())
+      if (test::in_turn())
         check(with_attribute(path, size, value), "`" + std::string(size) + "` must be a whole number from 1 to ");
   for (const char* size : {"kv_heads", "window", "prefix"})
     check(with_attribute(path, size, "-1"), "`" + std::string(size) + "` must be a whole number from 0 to ");
@@ -557,7 +557,7 @@ TEST_CASE("--bos and --no-bos: a text with the begin token of the model or witho
   CHECK(tokens(" --no-bos") == ids);
   for (const char* command : {"attention", "view", "sink", "lens", "logits --out none.h5", "interventions", "quantise",
                               "explain", "generate", "stream"}) {
-    if (!in_turn()) continue;
+    if (!test::in_turn()) continue;
     const std::string line = std::string("eval_baseline ") + command + " --no-bos " + path;
     check_error(folder, line, 2, "--bos: needs --text or --text-file");
     check_error(folder, line + tokens_of_file, 2, "--tokens");

@@ -156,7 +156,7 @@ TEST_CASE("output: a file of another kind is refused before the work, unless for
     CAPTURE(one.command);
     fs::create_directories((folder / one.out).substr(0, (folder / one.out).rfind('/')));
     for (const std::string& other : {std::string("a thesis"), trained, std::string("{\"version\": \"1.0\"}")}) {
-      if (!in_turn() && other != "{\"version\": \"1.0\"}") continue;
+      if (!test::in_turn() && other != "{\"version\": \"1.0\"}") continue;
       write_bytes(folder / one.out, other);
       Subprocess refused = shell(folder, one.command);
       CHECK(refused.wait() == 2);

@@ -198,7 +198,7 @@ TEST_CASE("sweep: jobs in any order and at once, collected, give the files of on
 TEST_CASE("sweep: a job that is killed or stopped and queued again has the bits of one that never was") {
   Place straight, broken;
   const std::string longer = "--set checkpoint-every=20 --set eval-every=1000 --only op_sigmoid_none --set steps=" +
-                             std::string(kSanitizer ? "700" : "2000");
+                             std::string(test::kSanitizer ? "700" : "2000");
   Sweep whole(straight.job(0, longer));
   REQUIRE_MESSAGE(whole.wait() == 0, whole.err());
   const std::string run = broken / "out/op_sigmoid_none-0";

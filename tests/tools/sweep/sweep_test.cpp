@@ -85,7 +85,7 @@ TEST_CASE("sweep: a study makes run folders and tables; nothing is done twice; a
 TEST_CASE("sweep: killed in the middle it continues to the same values") {
   Place straight, killed;
   const std::string longer = "--set checkpoint-every=50 --set eval-every=1000 --seeds 0 --set steps=" +
-                             std::string(kSanitizer ? "600" : "3000");
+                             std::string(test::kSanitizer ? "600" : "3000");
   Subprocess whole(straight, words_of(straight.command(longer)));
   REQUIRE_MESSAGE(whole.wait() == 0, whole.err());
   {
@@ -331,7 +331,7 @@ TEST_CASE("sweep: a measurement that is not the run's own never enters its study
   CHECK(measure("--input random --out " + file) == 2);
   CHECK(read_bytes(file) == own);
   for (const std::string options : {"--input random", "--sequences 2", "--context 16", "--precision bf16"}) {
-    if (!in_turn()) continue;
+    if (!test::in_turn()) continue;
     CAPTURE(options);
     REQUIRE(measure(options + " --force --out " + file) == 0);
     collect(3, file + " is not what this run measured (input `");
@@ -419,7 +419,7 @@ TEST_CASE("sweep: --verdicts replaces only files that it made, and refuses optio
                     registered = "sweep --verdicts " SINK_SOURCE_DIR "/train/studies/preregistration.toml --out " + own;
   REQUIRE(Subprocess(place, words_of(registered)).wait() == 0);
   for (const std::string name : {"verdicts.md", "verdicts.csv", "larger-budget.svg"}) {
-    if (is_short() && name != "verdicts.csv") continue;
+    if (test::is_short() && name != "verdicts.csv") continue;
     CAPTURE(name);
     const std::string made = read_bytes(own + name);
     CHECK(made.size() > 1000);
@@ -444,7 +444,7 @@ TEST_CASE("sweep: --verdicts replaces only files that it made, and refuses optio
   for (const char* unread : {"--seeds 99", "--only nothing", "--set steps=3", "--earlier none.csv", "--data data",
                              "--chat data", "--size gpu", "--retry", "--threads 3", "--workers 2", "--ranks 1",
                              "--list", "--collect", "--dry-run", "--index 0"}) {
-    if (!in_turn()) continue;
+    if (!test::in_turn()) continue;
     CAPTURE(unread);
     Subprocess refused(place, words_of(registered + " " + unread));
     CHECK(refused.wait() == 2);
