@@ -4,7 +4,6 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
-#include <numeric>
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xmath.hpp>
 
@@ -78,45 +77,6 @@ Estimate paired_difference(const BySeed& a, const BySeed& b) {
       largest = std::max({largest, std::abs(value), std::abs(other->second)});
     }
   return estimate_of(differences, largest);
-}
-
-namespace {
-
-// P(T > t) for the t statistic of mean = `null`; the interval's half is t_975 standard errors.
-double upper_tail(const Estimate& estimate, double null) {
-  const double shift = estimate.mean - null;
-  if (estimate.half == 0) return shift > 0 ? 0 : shift < 0 ? 1 : 0.5;
-  const auto degrees = static_cast<std::int64_t>(estimate.n) - 1;
-  const double t = shift / (estimate.half / student_t_975(degrees));
-  const double outside = (1 - within(std::abs(t), degrees)) / 2;
-  return t > 0 ? outside : 1 - outside;
-}
-
-}  // namespace
-
-double p_of_difference(const Estimate& difference) {
-  if (!difference.has_interval()) return kUnknown;
-  if (difference.half == 0) return 1;
-  const double above = upper_tail(difference, 0);
-  return std::min(1.0, 2 * std::min(above, 1 - above));
-}
-
-double p_of_equality(const Estimate& difference, double margin) {
-  if (!difference.has_interval()) return kUnknown;
-  return std::max(upper_tail(difference, -margin), 1 - upper_tail(difference, margin));
-}
-
-std::vector<double> holm(const std::vector<double>& p) {
-  std::vector<std::size_t> order(p.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return p[i]; });
-  std::vector<double> corrected(p.size());
-  double largest = 0;
-  for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    largest = std::max(largest, std::min(1.0, static_cast<double>(order.size() - rank) * p[order[rank]]));
-    corrected[order[rank]] = largest;
-  }
-  return corrected;
 }
 
 int sign_of(const Estimate& difference) {

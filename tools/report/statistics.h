@@ -32,16 +32,6 @@ Estimate paired_difference(const BySeed& a, const BySeed& b);
 // such a measure is too coarse to show the variation between seeds.
 int sign_of(const Estimate& difference);
 
-// p values over n seeds, of a paired difference with its standard error s / sqrt(n). NaN for fewer than two seeds.
-// Two-sided t test of no difference; 1 for an interval of width 0, as sign_of.
-double p_of_difference(const Estimate& difference);
-// Two one-sided t tests of |difference| >= margin, the larger p value: small if the difference is within +- margin
-// (Schuirmann 1987).
-double p_of_equality(const Estimate& difference, double margin);
-// Holm's correction (1979): p values that may be compared with one level. In sorted order the r-th of n is multiplied
-// by n - r + 1, and none is smaller than the one before it.
-std::vector<double> holm(const std::vector<double>& p);
-
 // Kendall's tau-b: (pairs in the same order - pairs in opposite order) / sqrt((pairs not tied in x)(pairs not tied in
 // y)). NaN where one of them is constant, or for fewer than two.
 double kendall_tau(const std::vector<double>& x, const std::vector<double>& y);

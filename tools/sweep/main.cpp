@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <list>
 #include <optional>
 #include <set>
 
@@ -19,8 +18,6 @@
 #include "engine/io/setting.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
-#include "tools/sweep/budget_picture.h"
-#include "tools/sweep/claim_verdicts.h"
 #include "tools/sweep/machine_plan.h"
 #include "tools/sweep/study_jobs.h"
 #include "tools/sweep/study_output.h"
@@ -32,7 +29,7 @@ namespace sink {
 namespace {
 
 struct Request : StudyRequest {
-  std::string study, verdicts, results;
+  std::string study;
   std::vector<std::string> sets, earlier;
   std::optional<std::size_t> workers;
   std::optional<std::int64_t> threads;
@@ -80,8 +77,6 @@ void add_options(CLI::App& app, Request& request) {
       ->check(whole_number(0));
   app.add_flag("--collect", request.collect, "train nothing; write the tables, list missing jobs");
   app.add_flag("--dry-run", request.dry_run, "print the runs and how long they take here");
-  app.add_option("--verdicts", request.verdicts, "judge the claims of a preregistration.toml")->type_name("FILE");
-  app.add_option("--results", request.results, "with --verdicts: <study>-runs.csv files [results]")->type_name("DIR");
   app.add_flag("--retry", request.retry, "train failed runs again, from the start");
   app.add_flag("--force", request.force, "replace foreign tables, or lose rows of a table");
   app.add_option("--as-rank", request.as_rank,
@@ -106,24 +101,12 @@ void add_options(CLI::App& app, Request& request) {
       "128 + n signal n; of runs that could not be trained, that of the first.");
 }
 
-// --verdicts reads no other option: one that is given would change nothing.
-void require_options_of_verdicts(const CLI::App& app) {
-  static const std::set<std::string> read{"--verdicts", "--results", "--out", "--force"};
-  for (const CLI::Option* option : app.get_options())
-    if (const std::string name = option->get_name(); option->count() > 0 && !read.contains(name))
-      throw Error(
-          "--verdicts judges the runs of all studies: expected only --results, --out and --force; leave out " + name,
-          Exit::usage);
-}
-
 // Returns false if help was printed.
 bool parse(int argc, char** argv, Request& request) {
   CLI::App app("Trains the runs of a study and compares the results with the paper's.", "sweep");
   add_options(app, request);
   if (!parse_command_line(app, argc, argv)) return false;
   const int modes = request.list + request.index.has_value() + request.collect + request.dry_run;
-  if (!request.verdicts.empty()) require_options_of_verdicts(app);
-  if (!request.results.empty() && request.verdicts.empty()) throw Error("--results is for --verdicts", Exit::usage);
   if (modes > 1) throw Error("--list, --index, --collect and --dry-run exclude each other; give one", Exit::usage);
   if (modes == 1 && request.study.empty()) throw Error("give a study, a TOML file; see --help", Exit::usage);
   if (request.index && request.workers) throw Error("--index runs one job; leave out --workers", Exit::usage);
@@ -292,41 +275,9 @@ int collect(const Request& request, StudyState& state, const StudyOutput& output
   return print_jobs_without_result(state) ? static_cast<int>(Exit::bad_input) : 0;
 }
 
-// `--verdicts`: prints the tables; with --out also writes them.
-int print_verdicts(const Request& request) {
-  const Preregistration registered = read_preregistration(request.verdicts);
-  const std::filesystem::path folder = std::filesystem::path(request.verdicts).parent_path() / "results";
-  if (!request.results.empty() && !std::filesystem::is_directory(request.results))
-    throw Error("--results " + request.results + " is not a folder; give the one that has the <study>-runs.csv files",
-                Exit::usage);
-  const RunsOfStudies runs = read_runs_of(registered, request.results.empty() ? folder.string() : request.results);
-  for (const std::string& unknown : unknown_runs(registered, runs))
-    std::fprintf(stderr, "sweep: note: %s, which a claim names\n", unknown.c_str());
-  if (request.out.empty()) {
-    std::fputs(verdicts_text(registered, runs).c_str(), stdout);
-    return 0;
-  }
-  make_folders(request.out);
-  std::vector<NamedBytes> files;
-  std::list<std::string> texts;  // what `files` refers to
-  const auto add = [&](const std::string& name, std::string text, const OutputKind& kind) {
-    require_output(request.out + "/" + name, kind, request.force);
-    files.push_back({request.out + "/" + name, texts.emplace_back(std::move(text))});
-  };
-  add("verdicts.md", verdicts_markdown(registered, runs), kind_by_text("a table of `sweep`", kMarkdownMark));
-  add("verdicts.csv", verdicts_csv(registered, runs), kind_by_text("a table of `sweep`", "family,study,run,"));
-  for (const auto& [study, _] : runs)
-    if (std::string svg = budget_svg(registered, runs, study); !svg.empty())
-      add(study + "-budget.svg", std::move(svg), kind_by_text("a picture of `sweep`", "<svg xmlns"));
-  std::fputs(verdicts_text(registered, runs).c_str(), stdout);
-  write_files_atomically(files);
-  return 0;
-}
-
 int run(int argc, char** argv) {
   Request request;
   if (!parse(argc, argv, request)) return 0;
-  if (!request.verdicts.empty()) return print_verdicts(request);
   if (!request.as_rank.empty()) {
     StudyState state = study_of(request, argv[0]);
     return run_rank(request, state);

@@ -99,18 +99,3 @@ TEST_CASE("statistics: pairs agree, disagree or are undecided") {
   CHECK(sentence("Loss", order_agreement({{1, {{1, 0.0}}}}, 3)) ==
         "Loss: the paper tells no two of the runs that are done apart.");
 }
-
-TEST_CASE("statistics: p values equal SciPy's, Holm's correction those by hand") {
-  const Estimate difference = estimate_of(std::vector<double>{0.31, 0.12, 0.25, -0.04, 0.2});
-  CHECK(p_of_difference(difference) == doctest::Approx(0.050245591).epsilon(1e-7));
-  CHECK(p_of_difference({5, -difference.mean, difference.half}) == doctest::Approx(0.050245591).epsilon(1e-7));
-  CHECK(p_of_equality(difference, 0.3) == doctest::Approx(0.047492533).epsilon(1e-7));
-  CHECK(p_of_equality({5, -difference.mean, difference.half}, 0.3) == doctest::Approx(0.047492533).epsilon(1e-7));
-  CHECK(p_of_equality(difference, 0.1) > 0.5);
-  CHECK(std::isnan(p_of_difference({1, 0.2, NAN})));
-  CHECK(p_of_difference({5, 50, 0}) == 1);  // as sign_of
-  // 4 x 0.01, 3 x 0.02, 2 x 0.03 as large as the one before, 0.5.
-  const std::vector<double> corrected = holm({0.03, 0.01, 0.5, 0.02}), expected{0.06, 0.04, 0.5, 0.06};
-  for (std::size_t i = 0; i < 4; ++i) CHECK(corrected[i] == doctest::Approx(expected[i]).epsilon(1e-12));
-  CHECK(holm({0.6, 0.7}) == std::vector<double>{1, 1});
-}

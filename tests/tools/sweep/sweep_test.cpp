@@ -413,46 +413,6 @@ TEST_CASE("sweep: requests that cannot be run are refused before anything is wri
   }
 }
 
-TEST_CASE("sweep: --verdicts replaces only files that it made, and refuses options that it does not read") {
-  TemporaryFolder place;
-  const std::string own = place / "out/",
-                    registered = "sweep --verdicts " SINK_SOURCE_DIR "/train/studies/preregistration.toml --out " + own;
-  REQUIRE(Subprocess(place, words_of(registered)).wait() == 0);
-  for (const std::string name : {"verdicts.md", "verdicts.csv", "larger-budget.svg"}) {
-    if (test::is_short() && name != "verdicts.csv") continue;
-    CAPTURE(name);
-    const std::string made = read_bytes(own + name);
-    CHECK(made.size() > 1000);
-    CHECK(Subprocess(place, words_of(registered)).wait() == 0);
-    write_bytes(own + name, "my notes");
-    Subprocess refused(place, words_of(registered));
-    CHECK(refused.wait() == 2);
-    CHECK_MESSAGE(contains(refused.err(), name + " already exists and is not a "), refused.err());
-    CHECK(refused.out().empty());
-    CHECK(read_bytes(own + name) == "my notes");
-    CHECK(Subprocess(place, words_of(registered + " --force")).wait() == 0);
-    CHECK(read_bytes(own + name) == made);
-  }
-  Subprocess misspelled(place, words_of(registered + " --results " + place / "reslts"));
-  CHECK(misspelled.wait() == 2);
-  CHECK_MESSAGE(contains(misspelled.err(), "reslts is not a folder"), misspelled.err());
-  std::filesystem::create_directory(place / "pipes");
-  REQUIRE(::mkfifo((place / "pipes/atlas-runs.csv").c_str(), 0600) == 0);
-  Subprocess waiting(place, words_of(registered + " --results " + place / "pipes"));
-  CHECK(waiting.wait_for(20) == 3);
-  CHECK_MESSAGE(contains(waiting.err(), "atlas-runs.csv is not a regular file"), waiting.err());
-  for (const char* unread : {"--seeds 99", "--only nothing", "--set steps=3", "--earlier none.csv", "--data data",
-                             "--chat data", "--size gpu", "--retry", "--threads 3", "--workers 2", "--ranks 1",
-                             "--list", "--collect", "--dry-run", "--index 0"}) {
-    if (!test::in_turn()) continue;
-    CAPTURE(unread);
-    Subprocess refused(place, words_of(registered + " " + unread));
-    CHECK(refused.wait() == 2);
-    const std::string flag = words_of(unread).front();
-    CHECK_MESSAGE(contains(refused.err(), "; leave out " + flag + "\n"), refused.err());
-  }
-}
-
 TEST_CASE("sweep: runs that start from others wait for them, and report the start's measures on the same data") {
   Place place(kStudy + "[[runs]]\nfrom = [\"op_sigmoid_none\", \"baseline\"]\nsteps = 10\nlearning-rate = 0.001\n");
   Subprocess first(place, words_of(place.command("--seeds 0,1")));

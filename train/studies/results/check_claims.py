@@ -5,7 +5,7 @@ Usage: check_claims.py [ROOT]
 
 A claim is a sentence of a page. This script writes the sentence with the values that the CSV files give and looks for it in
 the page, where line breaks do not matter. It prints every claim, and exits with 1 if a page says something else. Values of
-the paper come from tools/study/paper.json. Python's standard library is enough.
+the paper come from tools/study/paper.json, intervals and p values from ../science. Python's standard library is enough.
 """
 import csv
 import itertools
@@ -17,6 +17,7 @@ import statistics
 import sys
 
 import registered_claims
+from registered_claims import student
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[3])
 RESULTS = ROOT / "train/studies/results"
@@ -92,24 +93,13 @@ def synthetic(ablation, column):
 # ------------------------------------------------------------------------------------------------------------- statistics
 
 def half_width(values):
-    """Half of the 95 % interval of the mean. Student's t has closed forms for one, two and four degrees of freedom."""
-    n = len(values)
-    tail = math.sqrt(4 * 0.975 * 0.025)
-    quantile = {2: math.tan(math.pi * 0.475), 3: 0.95 * math.sqrt(2 / (1 - 0.95**2)),
-                5: 2 * math.sqrt(math.cos(math.acos(tail) / 3) / tail - 1)}[n]
-    return quantile * statistics.stdev(values) / math.sqrt(n)
+    """Half of the 95 % interval of the mean."""
+    return student.estimate(values).half
 
 
 def p_value(differences):
-    """Two-sided p of a paired t test with three seeds."""
-    t = abs(statistics.mean(differences)) / (statistics.stdev(differences) / math.sqrt(3))
-    return 1 - t / math.sqrt(2 + t * t)
-
-
-def p_of_four(values):
-    """Two-sided p of a t test of a mean of 0 with four values."""
-    angle = math.atan(abs(statistics.mean(values)) / (statistics.stdev(values) / 2) / math.sqrt(3))
-    return 1 - 2 / math.pi * (angle + math.sin(angle) * math.cos(angle))
+    """Two-sided p of a paired t test."""
+    return student.p_of_difference(student.estimate(differences))
 
 
 def paired(name, group, baseline, measure):
@@ -574,7 +564,7 @@ def first_sink():
     unseen = {"sink": [x - 1 for x in alpha[1:]], "post": [x - 1 for x in massive[1:]],
               "key": [a - b for a, b in zip(of("bias_k", "massive_ratio")[1:], of("baseline", "massive_ratio")[1:])],
               "lead": lead["baseline"][1:], "lead, LayerNorm": lead["norm_layer"][1:]}
-    p = dict(zip(unseen, registered_claims.holm([p_of_four(values) for values in unseen.values()])))
+    p = dict(zip(unseen, student.holm([p_value(values) for values in unseen.values()])))
     says(STUDIES, f"(p = {p['sink']:.3f}), and the two claims on the massive activation are *underpowered* ({p['post']:.3f} and {p['key']:.3f})")
     holds("with RMSNorm the sink was first with seeds 11, 13 and 14; with LayerNorm the massive activation was in four of five",
           [seed for seed, x in zip((11, 12, 13, 14, 15), lead["baseline"]) if x > 0] == [11, 13, 14] and sum(x < 0 for x in lead["norm_layer"]) == 4)

@@ -63,10 +63,9 @@ def make(sweep, runs_file, out):
     return [out / (name + ".md"), out / (name + ".svg")]
 
 
-def make_verdicts(sweep, out):
-    """Lets `sweep` judge the claims of preregistration.toml; returns the paths of the table and of the atlas's figure."""
-    done = subprocess.run([sweep, "--verdicts", str(REGISTERED), "--results", str(RESULTS), "--out", str(out)],
-                          capture_output=True, text=True)
+def make_verdicts(out):
+    """Judges the claims of preregistration.toml; returns the paths of the table and of the atlas's figure."""
+    done = subprocess.run([sys.executable, "-B", "train/studies/science/verdicts.py", "--out", str(out)], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"make_tables: the verdicts: {done.stderr}")
     return [out / "verdicts.md", out / "atlas-budget.svg"]
@@ -112,7 +111,7 @@ def main():
         sys.exit(f"make_tables: {REGISTERED} names runs that their studies do not have; `sweep STUDY --list` has the names: " + ", ".join(unknown))
     differing = []
     with tempfile.TemporaryDirectory() as folder:
-        tables = [(RESULTS, made) for made in make_verdicts(options.sweep, pathlib.Path(folder) / "verdicts")]
+        tables = [(RESULTS, made) for made in make_verdicts(pathlib.Path(folder) / "verdicts")]
         for number, runs_file in enumerate(sorted(RESULTS.rglob("*-runs.csv"))):
             paths = make(options.sweep, runs_file, pathlib.Path(folder) / str(number))
             tables += [(runs_file.parent, made) for made in paths]

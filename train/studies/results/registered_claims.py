@@ -1,17 +1,18 @@
-"""What check_claims.py recomputes of the registered studies: every verdict of verdicts.md, from preregistration.toml and the CSV files, and
-the values on this folder's README.md. Nothing here is shared with `sweep`, which wrote verdicts.md."""
+"""What check_claims.py recomputes of the registered studies: the values on this folder's README.md and the sentences about the claims, which
+../science judges."""
+import dataclasses
 import math
+import pathlib
 import re
 import statistics
-import tomllib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "science"))
+import claims as science
+import runs as files
+import student
 
 SEEDS = ("11", "12", "13", "14", "15")
-
-
-def t4_above(t):
-    """P(T > t) of Student's t with four degrees of freedom."""
-    x = t / math.sqrt(1 + t * t / 4)
-    return 0.5 - 0.375 * x * (1 - x * x / 12)
 
 
 class Studies:
@@ -37,82 +38,7 @@ class Studies:
 
 
 def value_of(row, measure):
-    if measure == "excess_massive":
-        return float(row["massive_ratio"]) - 1
-    if measure == "sink_lead":
-        step = lambda onset: float(row[onset]) if float(row[onset]) >= 0 else float(row["steps"])
-        return step("onset_massive") - step("onset_sink_1")
-    if measure == "excess_1":
-        return float(row["alpha_1_over_even"]) - 1
-    if measure == "excess_star":
-        return float(row["alpha_star_over_even"]) - 1
-    if measure == "excess_fixed":
-        return float(row["alpha_fixed_over_even"]) - 1
-    if measure == "constant_share":
-        return float(row["change_constant_1"]) / float(row["change_removed_1"])
-    if measure == "total":
-        of = [(float(row[a]), float(row[a]) / float(row[f"{a}_over_even"])) for a in ("alpha_1", "alpha_star") if row[a]]
-        return sum(alpha for alpha, _ in of) / sum(even for _, even in of) - 1
-    return float(row[measure])
-
-
-def holm(p):
-    corrected, worst = [0.0] * len(p), 0.0
-    for rank, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
-        worst = max(worst, min(1.0, (len(p) - rank) * p[i]))
-        corrected[i] = worst
-    return corrected
-
-
-def verdicts(studies, registered):
-    """[(claim, run, difference text, verdict)], in the order of the file."""
-    all_claims = [(claim, run) for claim in registered["claim"]
-                  for run in (claim["run"] if isinstance(claim["run"], list) else [claim["run"]])]
-    measured = []
-    for claim, run in all_claims:
-        study, measure, against = claim["study"], claim.get("measure", "excess_1"), claim.get("against", "baseline")
-        if "not-testable" in claim or set(studies.group(study, run)) != set(SEEDS):
-            measured.append(None)
-            continue
-        differences = studies.values(study, run, measure)
-        if against != "even":
-            differences = [a - b for a, b in zip(differences, studies.values(study, against, measure))]
-        share = registered["judged"]["smallest-share"] * statistics.mean(
-            studies.values(study, "baseline" if against == "even" else against, "excess_1")) if "smallest" not in claim else claim["smallest"]
-        mean, error = statistics.mean(differences), statistics.stdev(differences) / math.sqrt(len(differences))
-        p_equal = max(t4_above((share - mean) / error), t4_above((mean + share) / error)) if share > 0 else math.nan
-        p = p_equal if claim["expected"] == "equal" else 2 * t4_above(abs(mean) / error)
-        measured.append((mean, studies.checks.half_width(differences), share, p, p_equal))
-    result = []
-    families = {}
-    for i, (claim, _) in enumerate(all_claims):
-        if "not-testable" not in claim:
-            families.setdefault(claim["family"], []).append(i)
-    corrected = {}
-    for members in families.values():
-        for i, p in zip(members, holm([measured[i][3] if measured[i] else 1.0 for i in members])):
-            corrected[i] = p
-    level = registered["judged"]["level"]
-    for i, (claim, run) in enumerate(all_claims):
-        if measured[i] is None:
-            result.append((claim, run, "", "not testable" if "not-testable" in claim else "not run"))
-            continue
-        mean, half, share, _, p_equal = measured[i]
-        decided, expected = corrected[i] < level, claim["expected"]
-        verdict = "underpowered"
-        if share > 0 and expected == "equal":
-            if decided:
-                verdict = "replicated"
-            elif mean - half > share or mean + half < -share:
-                verdict = "contradicted"
-        elif share > 0:
-            as_claimed = (mean < 0) == (expected == "less")
-            if decided and not as_claimed or not (decided and abs(mean) >= share) and p_equal < level:
-                verdict = "contradicted"
-            elif decided and abs(mean) >= share:
-                verdict = "replicated"
-        result.append((claim, run, f"{mean:+.3f} ± {half:.3f}", verdict))
-    return result
+    return files.MEASURES[measure](files.Run(row)) if measure in files.MEASURES else float(row[measure])
 
 
 def tables(studies):
@@ -353,8 +279,8 @@ def controls(studies, results):
     best = checks.value("optimizers", "baseline-optimizer-muon-learning-rate-0.003-1", "entropy")
     says(findings, f"has entropy {best:.2f}, Sink_1 0.0 % and the lowest loss of its table")
 
-    less = [claim["study"] for claim, _, _, verdict in results if verdict == "replicated" and claim["expected"] == "less"
-            and "against" not in claim and "measure" not in claim]
+    less = [claim.study for claim in results if (claim.verdict, claim.expected, claim.against, claim.measure) ==
+            ("replicated", "less", "baseline", "excess_1")]
     gpu = sum(study in ("atlas", "decay_times", "decay_groups") for study in less)
     says(page, f"Of the 64 replications {gpu} say \"less than softmax\" of the five runs on a GPU, {len(less) - gpu} of the five on a CPU")
     says(findings, f"{gpu} of the 64 say \"less than softmax\" of the same five softmax runs on a GPU, and {len(less) - gpu} of the same five on a CPU")
@@ -370,22 +296,16 @@ def mean_of(rows, measure):
 
 def check(checks):
     studies = Studies(checks)
-    with open(checks.ROOT / "train/studies/preregistration.toml", "rb") as file:
-        registered = tomllib.load(file)
-    claimed = {run for claim in registered["claim"] if claim["study"] == "optimizer_or_rate" for run in claim["run"]} | {"baseline"}
+    registered = science.read_registered(checks.ROOT / "train/studies/preregistration.toml")
+    judged = science.judge(registered, science.read_studies(registered, checks.RESULTS))
+    claimed = {claim.run for claim in judged if claim.study == "optimizer_or_rate"} | {"baseline"}
     others = {row["group"] for row in checks.table("optimizer_or_rate")} - claimed
     checks.says(checks.STUDIES, f"The other {['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven'][len(others)]} groups were not registered")
-    rows = [line.strip("|").split("|") for line in (checks.RESULTS / "verdicts.md").read_text().split("## ")[0].splitlines() if line.startswith("| ")]
-    written = [[cell.strip() for cell in row] for row in rows][1:]
-    again = verdicts(studies, registered)
-    checks.holds(f"verdicts.md has the {len(again)} registered claims", len(written) == len(again))
-    differing = [run for (claim, run, difference, verdict), row in zip(again, written)
-                 if [claim["family"], run, difference, verdict] != [row[0], row[1], row[5], row[8]]]
-    checks.holds(f"verdicts.md: every difference and verdict, recomputed; these differ: {differing}", not differing)
-    controls(studies, again)
-    families = len({claim["family"] for claim in registered["claim"]})
-    together = verdicts(studies, registered | {"claim": [claim | {"family": "one"} for claim in registered["claim"]]})
-    left = [verdict for *_, verdict in together].count("replicated")
+    controls(studies, judged)
+    families = len({claim.family for claim in judged})
+    one_family = dataclasses.replace(registered, claims=[dataclasses.replace(claim, family="one") for claim in registered.claims])
+    together = science.judge(one_family, science.read_studies(registered, checks.RESULTS))
+    left = [claim.verdict for claim in together].count("replicated")
     checks.says(checks.STUDIES, f"There are {families} families. With all claims in one, {left} of the 64 replications are left")
     checks.says(checks.FINDINGS, f"Holm's correction is over {families} families; over all claims at once {left} are replicated")
     tables(studies)
@@ -393,16 +313,16 @@ def check(checks):
     tuning(studies)
     larger(studies)
     sentences(studies)
-    every = [verdict for _, _, _, verdict in again]
+    every = [claim.verdict for claim in judged]
     checks.says(checks.FINDINGS, f"{len(every)} [registered claims](train/studies/README.md#claims-before-runs): " + ", ".join(
         f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered", "not testable", "not run")))
-    late = [verdict for claim, _, _, verdict in again if claim["study"] == "first_sink"]  # one of five seeds was known
+    late = [claim.verdict for claim in judged if claim.study == "first_sink"]  # one of five seeds was known
     checks.says(checks.FINDINGS, f"{ {5: 'Five'}[len(late)]} claims, { {3: 'three'}[late.count('replicated')]} of them replicated, were registered when")
     checks.says(checks.FRONT, f"of {len(every)} claims ({len(every) - len(late)} committed before their runs) " + ", ".join(f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered")))
     checks.says(checks.STUDIES, f"has all {len(every)} claims with differences, smallest effects and corrected p values; {every.count('not run')} of them")
     counts = {}
-    for claim, _, _, verdict in again:
-        counts.setdefault(claim["family"], {}).setdefault(verdict, []).append(1)
+    for claim in judged:
+        counts.setdefault(claim.family, {}).setdefault(claim.verdict, []).append(1)
     number = lambda verdict, families: str(sum(len(counts[family].get(verdict, [])) for family in families) or "")
     for link, families in (("Does a learned key take the sink?", ["extra keys"]),
                            ("or how many dimensions it has?", ["values of the extra key", "dimensions of the extra key"]),

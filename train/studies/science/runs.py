@@ -1,0 +1,153 @@
+"""The runs of a study, from <study>-runs.csv, and the measures that claims are about."""
+import csv
+import functools
+import math
+import pathlib
+
+# Settings that change no value of a run, or that runs of one name may differ in.
+FREE = {"data", "initial", "seed", "threads", "nan_patience", "checkpoint_every", "eval_every", "eval_sequences", "log_every", "recompute", "graph",
+        "birth_checkpoints", "data_sha256", "initial_sha256"}
+MEASUREMENT = ("input", "input_seed", "measured_context", "measured_sequences", "measured_precision")
+
+
+class BadInput(Exception):
+    """Exit code 3: a sentence for the user."""
+
+
+class Run(dict):
+    """A row of the file. number() is NaN where the row has no value."""
+
+    def number(self, name):
+        return float(self.get(name) or "nan")
+
+    @property
+    def group(self):
+        """bias_k of bias_k-11."""
+        return self["run"].removesuffix("-" + self["seed"])
+
+    @property
+    def is_complete(self):
+        return (self["finished"] == "true" and not self.get("failure") and self["step"] == self["steps"] and self["val_loss"] != "")
+
+    def whole(self, name):
+        return int(self.get(name) or 0)
+
+    @property
+    def even(self):
+        """alpha_1 and alpha_* of a model that spreads each row's weight evenly over the keys that the row sees: eval/sink/even_attention.h. NaN
+        where the file does not say which keys those are, and alpha_* without an extra key."""
+        T = self.whole("measured_context") or self.whole("context")
+        known = self.get("window", "") != "" and self.get("prefix", "") != "" and T > 0
+        if not known or self["extra"] == "unknown" or self.get("document_mask") == "true":
+            return math.nan, math.nan
+        window, every, layers = self.whole("window"), self.whole("global_every"), self.whole("layers") or 1
+        return even_attention(T, window, self.whole("prefix"), self["extra"], layers // every / layers if every else 0.0,
+                              self.whole("first_key_rows") == 0 and 0 < window < T)  # older programs divided by all rows
+
+    def over_even(self, name):
+        """alpha_1 or alpha_star, divided by its value for even attention."""
+        return self.number(name) / self.even[name == "alpha_star"]
+
+
+@functools.lru_cache(maxsize=None)
+def even_attention(T, window, prefix, extra, share_without_window, by_all_rows=False):
+    tokens = int(extra == "token")  # a sink token is a position before the others
+    positions, prefix = T + tokens, min(prefix, T) + tokens if prefix else 0
+
+    def of_block(column, window):
+        """The mean weight on a column over the rows that see it, and the sum over all rows of the weight on an extra key."""
+        on_column, on_key, rows = 0.0, 0.0, 0
+        for i in range(positions):
+            begin = max(0, i - window + 1) if window else 0
+            n = max(prefix, i + 1) if begin <= prefix else prefix + i + 1 - begin
+            weight = 1 / (n + (extra == "key"))
+            if begin <= column <= i or column < prefix:
+                on_column += weight
+                rows += 1
+            on_key += weight
+        return on_column / (positions - column if by_all_rows else rows), on_key
+
+    def of_model(column):
+        some, every = of_block(column, window), of_block(column, 0)
+        return [a + share_without_window * (b - a) for a, b in zip(some, every)] if window else some
+
+    star = of_model(0)[0] if tokens else (1 + of_model(0)[1]) / (T + 1) if extra == "key" else math.nan
+    return of_model(tokens)[0], star
+
+
+def settings_of(run):
+    """What runs of one name share, {name: value}."""
+    columns = list(run)
+    settings = columns[columns.index("policies"):] if "policies" in run else []
+    return {name.replace("_", " "): run[name] for name in [*MEASUREMENT, "ablation", *settings] if name in run and name not in FREE}
+
+
+def require_one_recipe(runs, file):
+    """The complete runs of one name are one for each seed, and differ in nothing else."""
+    groups = {}
+    for run in runs:
+        if not run.is_complete:
+            continue
+        group = groups.setdefault(run.group, {})
+        if run["seed"] in group:
+            raise BadInput(f"{file}: two complete runs are named {run['run']}; keep one of the rows")
+        group[run["seed"]] = run
+        first = next(iter(group.values()))
+        ours, theirs = settings_of(run), settings_of(first)
+        for name, key in (("data", "data_sha256"), ("initial parameters", "initial_sha256")):
+            if run.get(key) and first.get(key) and (key != "initial_sha256" or run.get("initial") == first.get("initial")):
+                ours[name], theirs[name] = run[key][:12] + "...", first[key][:12] + "..."
+        for name in ours:
+            if ours[name] != theirs.get(name):
+                raise BadInput(f"{file}: {run['run']} has {name} {ours[name] or 'none'} instead of {theirs.get(name) or 'none'}, as in {first['run']}; "
+                               "expected runs of one name to differ in their seed only; keep those of one recipe")
+
+
+def read_runs(file):
+    """The rows of the file."""
+    path = pathlib.Path(file)
+    if not path.is_file():
+        raise BadInput(f"{file} is not a regular file")
+    with path.open(newline="") as text:
+        runs = [Run(row) for row in csv.DictReader(text)]
+    for run in runs:
+        if None in run or None in run.values():
+            raise BadInput(f"{file}: a row has another number of cells than the first line; get the file again")
+    needed = {"run", "seed", "finished", "step", "steps", "ablation", "val_loss"}
+    if runs and needed - set(runs[0]):
+        raise BadInput(f"{file} has no column {', '.join(sorted(needed - set(runs[0])))}: expected the runs of `sweep`")
+    require_one_recipe(runs, file)
+    return runs
+
+
+def sink_lead(run):
+    """By how many steps the sink is earlier than the massive activation; what never comes counts as coming at the last step."""
+    def step(onset):
+        return run.number("steps") if run.number(onset) < 0 else run.number(onset)
+    return step("onset_massive") - step("onset_sink_1")
+
+
+def total(run):
+    """(alpha_1 + alpha_*) / (u_1 + u_*) - 1; without an extra key alpha_1 / u_1 - 1."""
+    first, star = run.even
+    if math.isnan(star):
+        return run.over_even("alpha_1") - 1
+    return (run.number("alpha_1") + run.number("alpha_star")) / (first + star) - 1
+
+
+# Their definitions are at the head of preregistration.toml.
+MEASURES = {
+    "excess_1": lambda run: run.over_even("alpha_1") - 1,
+    "excess_star": lambda run: run.over_even("alpha_star") - 1,
+    "excess_fixed": lambda run: run.number("alpha_fixed_over_even") - 1,
+    "excess_massive": lambda run: run.number("massive_ratio") - 1,
+    "total": total,
+    "sink_lead": sink_lead,
+    "constant_share": lambda run: run.number("change_constant_1") / run.number("change_removed_1"),
+} | {name: lambda run, name=name: run.number(name) for name in ("val_loss", "change_removed_1", "change_constant_1", "change_w4a4")}
+
+
+def values_of(runs, group, measure, seeds):
+    """{seed: value} of the group's complete runs of these seeds."""
+    values = {int(run["seed"]): MEASURES[measure](run) for run in runs if run.is_complete and run.group == group and int(run["seed"]) in seeds}
+    return {seed: value for seed, value in sorted(values.items()) if math.isfinite(value)}
