@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""Fails when a folder outgrows its budget of C++ and CUDA lines, or of files of any kind. `--print` prints what each has.
+
+What grows pays by a deletion in the same folder, or raises the number here with a sentence in the commit about what is worth it. Lower a number
+when a folder has become smaller."""
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+# Folder, lines, files. A file belongs to the first folder whose path it begins with.
+FOLDERS = """
+engine/ops 15040 205
+engine/cuda 5570 66
+engine/io 5930 68
+engine/data 5460 57
+engine 4570 61
+autograd 1830 32
+model/open 4320 50
+model 3260 55
+train/studies 190 170
+train 5090 67
+eval 10050 122
+tools/report 4700 59
+tools/sweep 3340 20
+tools 5660 166
+tests 45650 724
+"""
+CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
+
+
+def measured(files):
+    found = {}
+    folders = [line.split()[0] for line in FOLDERS.split("\n") if line]
+    for file in files:
+        folder = next((folder for folder in folders if file.startswith(folder + "/")), "others")
+        lines, count = found.get(folder, (0, 0))
+        path = ROOT / file
+        found[folder] = lines + (len(path.read_bytes().splitlines()) if path.suffix in CODE else 0), count + 1
+    return found
+
+
+def main():
+    listed = subprocess.run(["git", "-C", ROOT, "ls-files", "--cached", "--others", "--exclude-standard", "-z"], capture_output=True)
+    if listed.returncode != 0:
+        print("budget_test: skipped: this is no checkout of git")
+        return 77
+    found = measured([name for name in listed.stdout.decode().split("\0") if name and (ROOT / name).is_file()])
+    outgrown = []
+    for line in filter(None, FOLDERS.split("\n")):
+        folder, *budget = line.split()
+        for kind, has, may in zip(("lines of C++", "files"), found.get(folder, (0, 0)), map(int, budget)):
+            if has > may:
+                outgrown.append(f"{folder} has {has} {kind}, its budget is {may}")
+    if "--print" in sys.argv:
+        for folder, (lines, files) in found.items():
+            print(f"{folder} {lines} {files}")
+        house = [sum(of[i] for folder, of in found.items() if folder != "tests") for i in (0, 1)]
+        print(f"outside tests: {house[0]} lines of C++; {house[1] + found['tests'][1]} files in all")
+    for sentence in outgrown:
+        print(f"budget_test: {sentence}: delete in this folder, or raise it in tests/budget_test.py and say in the commit what is worth it")
+    return int(bool(outgrown))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
