@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "model/all_ablations.h"
+#include "tests/support/keep_worst.h"
 #include "train/trainer.h"
 #include "train/training_run.h"
 
@@ -65,10 +66,7 @@ void check_like_engine(const one_file::Operation& op, const char* ablation) {
     const Tensor engine = parameter->master();
     REQUIRE(engine.size() == static_cast<std::int64_t>(ours.size()));
     double largest = 0;  // difference
-    for (std::size_t i = 0; i < ours.size(); ++i) {
-      const double difference = std::abs(engine.data<double>()[i] - ours[i]);
-      if (!(difference <= largest)) largest = difference;
-    }
+    for (std::size_t i = 0; i < ours.size(); ++i) keep_worst(largest, std::abs(engine.data<double>()[i] - ours[i]));
     CHECK(largest < 1e-12);
   }
   CHECK(n == model.parameters.size());
