@@ -22,7 +22,7 @@ const fs::path kRoot = SINK_SOURCE_DIR;
 std::vector<fs::path> pages() {
   std::vector<fs::path> found;
   auto add = [&](const fs::path& path) {
-    if (path.extension() == ".md" && !read_bytes(path.string()).starts_with("<!-- made by sweep -->"))
+    if (path.extension() == ".md" && !read_bytes(path.string()).starts_with("<!-- made by "))
       found.push_back(path);
   };
   for (const auto& entry : fs::directory_iterator(kRoot)) add(entry.path());

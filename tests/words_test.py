@@ -59,7 +59,7 @@ def blank(match):
 
 def prose_of(text):
     """A page without code and link targets."""
-    if text.startswith("<!-- made by sweep -->"):
+    if text.startswith("<!-- made by "):
         return ""
     text = re.sub(r"^```.*?^```$", blank, text, flags=re.M | re.S)
     text = re.sub(r"^    .*$", blank, text, flags=re.M)
