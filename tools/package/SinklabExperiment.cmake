@@ -4,7 +4,7 @@
 
 # For code without loops of its own. GCC clears the upper halves of vector registers (vzeroupper) only with the second
 # flag; without it, loops in libm that followed took five times as long.
-set(SINK_QUICK_FLAGS -O1 $<$<CXX_COMPILER_ID:GNU>:-fexpensive-optimizations>)
+set(SINK_QUICK_FLAGS -O1 $<$<CXX_COMPILER_ID:GNU>:-fexpensive-optimizations> CACHE INTERNAL "")
 
 # The sources of one attention operation: `op`, a type of namespace sink that the headers `include` define. Sets NAME_cpu,
 # NAME_cuda and NAME_hopper (for sm_90a).

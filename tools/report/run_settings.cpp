@@ -47,6 +47,12 @@ std::string other_data(const Run& run) {
   return path + (path.empty() ? "" : " ") + "(" + e.data_sha256.substr(0, 8) + ")";
 }
 
+// Whether alpha_k and Sink_k are of an older program, which divided by T - k + 1 in blocks with a window, too.
+bool divides_by_all_rows(const Run& run) {
+  const std::int64_t window = whole_setting(run, "window");
+  return run.finished && run.evaluation && run.evaluation->first_key_rows == 0 && window > 0 && window < run.context;
+}
+
 // Only what differs from training, so that labels name no setting twice.
 Settings measurement_of(const Run& run) {
   Settings out;
@@ -84,16 +90,18 @@ bool same_data(const Identity& a, const Identity& b) {
   return path(a) == path(b);
 }
 
+// Whether one path had the same parameters when the two runs started from it. Runs of a study start from a checkpoint
+// of their own seed, whose path has the seed: those may differ. Unknown parameters are equal to any.
+bool same_start(const Identity& a, const Identity& b) {
+  return a.initial != b.initial || a.initial_sha256.empty() || b.initial_sha256.empty() ||
+         a.initial_sha256 == b.initial_sha256;
+}
+
 }  // namespace
 
 bool Identity::operator==(const Identity& other) const {
   return known == other.known && training == other.training && data_sha256 == other.data_sha256 &&
          measurement == other.measurement && same_start(*this, other);
-}
-
-bool same_start(const Identity& a, const Identity& b) {
-  return a.initial != b.initial || a.initial_sha256.empty() || b.initial_sha256.empty() ||
-         a.initial_sha256 == b.initial_sha256;
 }
 
 Identity identity_of(const Run& run) {
@@ -257,20 +265,11 @@ std::optional<VisibleKeys> visible_keys_of(const Run& run) {
                      .by_all_rows = divides_by_all_rows(run)};
 }
 
-bool divides_by_all_rows(const Run& run) {
-  const std::int64_t window = whole_setting(run, "window");
-  return run.finished && run.evaluation && run.evaluation->first_key_rows == 0 && window > 0 && window < run.context;
-}
-
-std::optional<EvenAttention> even_attention_of(const Run& run) {
-  const std::optional<VisibleKeys> keys = visible_keys_of(run);
-  return keys ? std::optional(even_attention(*keys)) : std::nullopt;
-}
-
 EvenAttention alpha_over_even(const Run& run) {
-  const std::optional<EvenAttention> even = even_attention_of(run);
-  if (!even) return {kNaN, kNaN};
-  return {run.evaluation->get("alpha_1") / even->alpha_1, run.evaluation->get("alpha_star") / even->alpha_star};
+  const std::optional<VisibleKeys> keys = visible_keys_of(run);
+  if (!keys) return {kNaN, kNaN};
+  const EvenAttention even = even_attention(*keys);
+  return {run.evaluation->get("alpha_1") / even.alpha_1, run.evaluation->get("alpha_star") / even.alpha_star};
 }
 
 }  // namespace sink::report

@@ -27,14 +27,10 @@ struct Identity {
   Settings measurement;
   // The checkpoint that training started from, by its path and the checksum of its parameters.
   std::string initial, initial_sha256;
-  bool operator==(const Identity& other) const;  // the starts by same_start
+  bool operator==(const Identity& other) const;
 };
 
 Identity identity_of(const Run& run);
-
-// Whether one path had the same parameters when the two runs started from it. Runs of a study start from a checkpoint
-// of their own seed, whose path has the seed: those may differ. Unknown parameters are equal to any.
-bool same_start(const Identity& a, const Identity& b);
 
 // Whether the last measurement is of the model as it was trained, on validation sequences of its data. It may have
 // more or fewer sequences, of another length, and another precision.
@@ -48,10 +44,6 @@ std::int64_t whole_setting(const Run& run, const char* key, std::int64_t otherwi
 // Which keys the rows of a measured run see; none where its context, window, prefix or kind of extra key is unknown, or
 // where documents follow each other, whose places are in its data.
 std::optional<VisibleKeys> visible_keys_of(const Run& run);
-// Whether alpha_k and Sink_k are of an older program, which divided by T - k + 1 in blocks with a window, too.
-bool divides_by_all_rows(const Run& run);
-// alpha of a measured run if attention were even.
-std::optional<EvenAttention> even_attention_of(const Run& run);
 
 // alpha_1 and alpha_* as multiples of those of even attention; NaN where one of the two is unknown.
 EvenAttention alpha_over_even(const Run& run);

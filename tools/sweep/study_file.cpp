@@ -6,14 +6,15 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <variant>
 
 #include "engine/check.h"
 #include "engine/io/file.h"
 #include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
+#include "engine/io/settings_toml.h"
 #include "engine/io/utf8.h"
-#include "tools/sweep/sections_reader.h"
 #include "train/run_config_table.h"
 
 namespace sink {
@@ -35,10 +36,36 @@ std::string why_not_set(const std::string& flag) {
 
 std::string shown(const std::string& word) { return printable(utf8_prefix(word, kMaxShownBytes)); }
 
-// A study or a recipe.
-class StudyReader : public SectionsReader {
+// A study or a recipe. Collects what is wrong in the file, so that one error names every line.
+class StudyReader {
  public:
-  using SectionsReader::SectionsReader;
+  StudyReader(const std::string& text, std::string where)
+      : where_(std::move(where)), sections_(read_sections_toml(text, where_, Exit::usage)) {}
+
+  const std::vector<TomlSection>& sections() const { return sections_; }
+  void add_problem(std::size_t line, const std::string& what) {
+    constexpr std::size_t kMaxProblems = 20;
+    if (problems_.size() < kMaxProblems) problems_.push_back(where_ + ": line " + std::to_string(line) + ": " + what);
+  }
+  // Throws Error (Exit::usage) with the problems, if there are any.
+  void finish() const {
+    if (problems_.empty()) return;
+    std::string text;
+    for (const std::string& problem : problems_) text += (text.empty() ? "" : "; ") + problem;
+    throw Error(text, Exit::usage);
+  }
+
+  // Values of the other kind are a problem: a text for a number or a truth, or one of these for a text.
+  void require_texts(const TomlEntry& entry, bool texts) {
+    if (std::find(entry.in_quotes.begin(), entry.in_quotes.end(), !texts) != entry.in_quotes.end())
+      add_problem(entry.line, entry.key + (texts ? " must be a text in quotes" : " must have no quotes"));
+  }
+
+  // The single value of an entry; a list is a problem.
+  std::string one(const TomlEntry& entry) {
+    if (entry.is_list) add_problem(entry.line, entry.key + " takes one value, not a list");
+    return entry.is_list ? "" : entry.values.front();
+  }
 
   // The flag of the setting of this key; "" and a problem if there is none.
   std::string setting_of(const TomlEntry& entry, const std::vector<std::string>& other_keys) {
@@ -79,6 +106,11 @@ class StudyReader : public SectionsReader {
     }
     return settings;
   }
+
+ private:
+  std::string where_;
+  std::vector<TomlSection> sections_;
+  std::vector<std::string> problems_;
 };
 
 void append(GivenSettings& to, const GivenSettings& more) { to.insert(to.end(), more.begin(), more.end()); }

@@ -76,11 +76,6 @@ std::vector<std::string> verdicts(const StudyResults& results);
 // The first line of the Markdown, by which `sweep` recognizes its own files.
 inline constexpr const char* kMarkdownMark = "<!-- made by sweep -->\n";
 
-// A text of a file as part of a page in Markdown, or of a cell in a table there: it begins no HTML (our own <ablation>
-// stays, which is in code), and ends no cell.
-std::string markdown_text(const std::string& text);
-std::string markdown_cell(const std::string& text);
-
 std::string study_text(const StudyResults& results);
 std::string study_markdown(const StudyResults& results);
 // One line per group: name, ablation, seeds; for every measure the mean, the ends of its interval, and the same for the

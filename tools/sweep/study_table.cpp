@@ -193,8 +193,8 @@ std::string table_html(const std::vector<Cells>& rows) {
   return html + "</tbody></table></div>";
 }
 
-}  // namespace
-
+// A text of a file as part of a page in Markdown, or of a cell in a table there: it begins no HTML (our own <ablation>
+// stays, which is in code), and ends no cell.
 std::string markdown_text(const std::string& text) {
   constexpr std::string_view kOurs = "<ablation>";
   std::string escaped;
@@ -214,6 +214,8 @@ std::string markdown_cell(const std::string& text) {
   }
   return escaped;
 }
+
+}  // namespace
 
 std::string study_text(const StudyResults& results) {
   std::string text = title_of(results) + "\n\n" + aligned(cells_of(results)) + "\n";

@@ -1,4 +1,4 @@
-# The numbers of statistics_test.cpp and science_test.py, by SciPy: python3 -m pip install scipy, then this prints them.
+# The values of statistics_test.cpp and science_test.py, by SciPy: python3 -m pip install scipy, then this prints them.
 import numpy as np
 from scipy import stats
 

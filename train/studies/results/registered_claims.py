@@ -8,9 +8,9 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "science"))
-import claims as science
-import runs as files
 import student
+from claims import judge, read_registered, read_studies
+from runs import MEASURES, Run
 
 SEEDS = ("11", "12", "13", "14", "15")
 
@@ -38,7 +38,7 @@ class Studies:
 
 
 def value_of(row, measure):
-    return files.MEASURES[measure](files.Run(row)) if measure in files.MEASURES else float(row[measure])
+    return MEASURES[measure](Run(row)) if measure in MEASURES else float(row[measure])
 
 
 def tables(studies):
@@ -296,15 +296,15 @@ def mean_of(rows, measure):
 
 def check(checks):
     studies = Studies(checks)
-    registered = science.read_registered(checks.ROOT / "train/studies/preregistration.toml")
-    judged = science.judge(registered, science.read_studies(registered, checks.RESULTS))
+    registered = read_registered(checks.ROOT / "train/studies/preregistration.toml")
+    judged = judge(registered, read_studies(registered, checks.RESULTS))
     claimed = {claim.run for claim in judged if claim.study == "optimizer_or_rate"} | {"baseline"}
     others = {row["group"] for row in checks.table("optimizer_or_rate")} - claimed
     checks.says(checks.STUDIES, f"The other {['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven'][len(others)]} groups were not registered")
     controls(studies, judged)
     families = len({claim.family for claim in judged})
     one_family = dataclasses.replace(registered, claims=[dataclasses.replace(claim, family="one") for claim in registered.claims])
-    together = science.judge(one_family, science.read_studies(registered, checks.RESULTS))
+    together = judge(one_family, read_studies(registered, checks.RESULTS))
     left = [claim.verdict for claim in together].count("replicated")
     checks.says(checks.STUDIES, f"There are {families} families. With all claims in one, {left} of the 64 replications are left")
     checks.says(checks.FINDINGS, f"Holm's correction is over {families} families; over all claims at once {left} are replicated")

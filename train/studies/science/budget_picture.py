@@ -5,6 +5,7 @@ import math
 
 import paper
 import student
+from runs import printable
 
 # The first title of which a beginning fits the ablation's name.
 MECHANISMS = (
@@ -201,8 +202,8 @@ def shortened(label):
 
 
 def drawn(row, seeds, losses, y):
-    svg = f'<g{" class=" + chr(34) + "one" + chr(34) if row.count < 2 else ""}><title>{escape(row.group)}</title>'
-    svg += text_at(16, y + 4, "", shortened(row.label)) + bar(row, y)
+    svg = f'<g{" class=" + chr(34) + "one" + chr(34) if row.count < 2 else ""}><title>{escape(printable(row.group))}</title>'
+    svg += text_at(16, y + 4, "", shortened(printable(row.label))) + bar(row, y)
     svg += mark(row.sink_1, "mean", SINKS, y) + mark(row.sink_star, "star", SINKS, y)
     if row.paper_sink_1 is not None:
         svg += diamond("paper", SINKS(row.paper_sink_1), y)

@@ -4,8 +4,8 @@ import math
 import pathlib
 import tomllib
 
-import runs as files
 import student
+from runs import MEASURES, BadInput, printable, read_runs, values_of
 
 UNITS = {"val_loss": "in nats", "sink_lead": "in steps", "excess_massive": "a ratio", "change_removed_1": "in nats",
          "change_constant_1": "in nats", "change_w4a4": "in nats", "constant_share": "a ratio"}
@@ -50,22 +50,22 @@ class Registered:
 
 
 def read_registered(path):
-    """Raises files.BadInput with every sentence about what is wrong."""
+    """Raises BadInput with every sentence about what is wrong."""
     try:
         with pathlib.Path(path).open("rb") as file:
             tables = tomllib.load(file)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise files.BadInput(f"{path}: {error}") from error
+        raise BadInput(f"{path}: {error}") from error
     wrong = []
 
     def read(table, where, required, optional):
         for key in table:
             if key not in required | optional:
-                wrong.append(f"{where}: unknown key `{key}`; expected one of {', '.join(sorted(required | optional))}")
+                wrong.append(f"{where}: unknown key `{printable(key)}`; expected one of {', '.join(sorted(required | optional))}")
         wrong.extend(f"{where} has no key `{key}`" for key in required if key not in table)
         for key, types in (required | optional).items():
             if key in table and not isinstance(table[key], types):
-                wrong.append(f"{where}: {key} = {table[key]!r} is of another type than expected")
+                wrong.append(f"{where}: {key} = {printable(table[key])} is of another type than expected")
             elif key in table and types is NUMBER and not 0 <= table[key] < math.inf:
                 wrong.append(f"{where}: {key} is a number that is not negative, got {table[key]}")
         return {key: table.get(key) for key in required | optional}
@@ -77,7 +77,7 @@ def read_registered(path):
     level = 0.05 if judged["level"] is None else judged["level"]
     seeds, seeds_of_choice = ([] if not isinstance(table["seeds"], list) else table["seeds"] for table in (judged, choice))
     for where, given in (("[judged]", seeds), ("[choice]", seeds_of_choice)):
-        wrong.extend(f"{where}: {seed!r} is no seed" for seed in given if type(seed) is not int or seed < 0)
+        wrong.extend(f"{where}: {printable(repr(seed))} is no seed" for seed in given if type(seed) is not int or seed < 0)
         wrong.extend(f"{where}: seed {seed} is given twice" for seed in sorted({seed for seed in given if given.count(seed) > 1}, key=str))
     if len(seeds) < 2:
         wrong.append("[judged] needs `seeds`, two or more")
@@ -92,18 +92,18 @@ def read_registered(path):
         if of.get("expected", "less") not in ("less", "greater", "equal"):
             wrong.append(f"{where}: expected is one of equal, greater, less")
         measure = of.get("measure", "excess_1")
-        if measure not in files.MEASURES:
-            wrong.append(f"{where}: measure is one of {', '.join(sorted(files.MEASURES))}")
+        if measure not in MEASURES:
+            wrong.append(f"{where}: measure is one of {', '.join(sorted(MEASURES))}")
         if measure in UNITS and "smallest" not in of:
             wrong.append(f"{where}: a claim on {measure} needs `smallest`, {UNITS[measure]}")
         names = of.pop("run", [])
         for run in [names] if isinstance(names, str) else names:
             if run == of.get("against", "baseline"):
-                wrong.append(f"{where}: run {run} is compared with itself")
+                wrong.append(f"{where}: run {printable(run)} is compared with itself")
             if not wrong:
                 claims.append(Claim(run=run, **{key.replace("-", "_"): value for key, value in of.items()}))
     if wrong:
-        raise files.BadInput("\n".join(f"{path}: {line}" for line in wrong))
+        raise BadInput("\n".join(f"{path}: {line}" for line in wrong[:20]))
     return Registered(str(path), choice, seeds, level, 0.3 if judged["smallest-share"] is None else judged["smallest-share"], claims)
 
 
@@ -111,7 +111,7 @@ def read_studies(registered, folder):
     """{study: its runs}, of the files <study>-runs.csv that are in the folder."""
     studies = dict.fromkeys([claim.study for claim in registered.claims] + [registered.choice["study"]])
     paths = {study: pathlib.Path(folder) / f"{study}-runs.csv" for study in sorted(study for study in studies if study)}
-    return {study: files.read_runs(path) for study, path in paths.items() if path.exists()}
+    return {study: read_runs(path) for study, path in paths.items() if path.exists()}
 
 
 def unknown_runs(registered, studies):
@@ -121,14 +121,14 @@ def unknown_runs(registered, studies):
         if claim.study not in studies or claim.not_testable:
             continue
         groups = {run.group for run in studies[claim.study]}
-        unknown += [f"{claim.study}-runs.csv has no run {name}" for name in (claim.run, claim.against) if name != EVEN and name not in groups]
+        unknown += [f"{printable(claim.study)}-runs.csv has no run {printable(name)}" for name in (claim.run, claim.against) if name != EVEN and name not in groups]
     return list(dict.fromkeys(unknown))
 
 
 def measure(claim, registered, runs):
     """Sets difference, margin and p. False if seeds are missing."""
     def values(group, name):
-        return files.values_of(runs, group, name, registered.seeds)
+        return values_of(runs, group, name, registered.seeds)
     ours = values(claim.run, claim.measure)
     others = dict.fromkeys(ours, 0.0) if claim.against == EVEN else values(claim.against, claim.measure)
     claim.difference = student.paired(ours, others)
@@ -192,16 +192,16 @@ class Candidate:
 
 
 def candidates_of(registered, studies):
-    rule = registered.choice
-    runs, seeds = studies.get(rule["study"], []), rule["seeds"] or []
+    rule = {"least-ratio": 0.0, "most-variation": 0.0, "most-loss-excess": 0.0} | {key: x for key, x in registered.choice.items() if x is not None}
+    runs, seeds = studies.get(rule.get("study"), []), rule.get("seeds", [])
     found = []
     for group in dict.fromkeys(run.group for run in runs):
-        excess = student.estimate(list(files.values_of(runs, group, "excess_1", seeds).values()))
+        excess = student.estimate(list(values_of(runs, group, "excess_1", seeds).values()))
         steps = next(int(run["steps"]) for run in runs if run.group == group)
         candidate = Candidate(group, excess.n, steps, excess.mean + 1)
         if excess.n >= 2:
             candidate.variation = excess.half / student.t_975(excess.n - 1) * math.sqrt(excess.n) / candidate.ratio
-            candidate.loss = student.estimate(list(files.values_of(runs, group, "val_loss", seeds).values())).mean
+            candidate.loss = student.estimate(list(values_of(runs, group, "val_loss", seeds).values())).mean
         found.append(candidate)
     for candidate in found:
         if candidate.seeds < 2:
@@ -219,5 +219,5 @@ def chosen(candidates, seeds):
     passing = [candidate for candidate in candidates if candidate.passes]
     if passing:
         best = max(passing, key=lambda candidate: candidate.ratio)
-        return f"Chosen: {best.run}, {best.steps} steps."
+        return f"Chosen: {printable(best.run)}, {best.steps} steps."
     return "No candidate passes." if candidates else "No run of the choice is complete."

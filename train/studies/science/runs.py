@@ -10,15 +10,34 @@ FREE = {"data", "initial", "seed", "threads", "nan_patience", "checkpoint_every"
 MEASUREMENT = ("input", "input_seed", "measured_context", "measured_sequences", "measured_precision")
 
 
+LONGEST_CONTEXT = 1 << 20  # bounds the time of even_attention
+
+
 class BadInput(Exception):
-    """Exit code 3: a sentence for the user."""
+    """Exit code 3: sentences for the user, one per line."""
+
+
+def printable(text):
+    """A text of a file in a message or a table: cut, and without what a terminal would obey."""
+    shown = "".join(c if c.isprintable() else "?" for c in str(text)[:101])
+    return shown if len(shown) <= 100 else shown[:100] + "..."
 
 
 class Run(dict):
     """A row of the file. number() is NaN where the row has no value."""
 
     def number(self, name):
-        return float(self.get(name) or "nan")
+        return self.value(name, float, math.nan)
+
+    def whole(self, name):
+        return self.value(name, int, 0)
+
+    def value(self, name, kind, otherwise):
+        text = self.get(name)
+        try:
+            return kind(text) if text else otherwise
+        except ValueError as error:
+            raise BadInput(f"{name} of {printable(self['run'])} is `{printable(text)}`, expected a number") from error
 
     @property
     def group(self):
@@ -29,15 +48,12 @@ class Run(dict):
     def is_complete(self):
         return (self["finished"] == "true" and not self.get("failure") and self["step"] == self["steps"] and self["val_loss"] != "")
 
-    def whole(self, name):
-        return int(self.get(name) or 0)
-
     @property
     def even(self):
         """alpha_1 and alpha_* of a model that spreads each row's weight evenly over the keys that the row sees: eval/sink/even_attention.h. NaN
         where the file does not say which keys those are, and alpha_* without an extra key."""
         T = self.whole("measured_context") or self.whole("context")
-        known = self.get("window", "") != "" and self.get("prefix", "") != "" and T > 0
+        known = self.get("window", "") != "" and self.get("prefix", "") != "" and 0 < T <= LONGEST_CONTEXT
         if not known or self["extra"] == "unknown" or self.get("document_mask") == "true":
             return math.nan, math.nan
         window, every, layers = self.whole("window"), self.whole("global_every"), self.whole("layers") or 1
@@ -90,7 +106,7 @@ def require_one_recipe(runs, file):
             continue
         group = groups.setdefault(run.group, {})
         if run["seed"] in group:
-            raise BadInput(f"{file}: two complete runs are named {run['run']}; keep one of the rows")
+            raise BadInput(f"{file}: two complete runs are named {printable(run['run'])}; keep one of the rows")
         group[run["seed"]] = run
         first = next(iter(group.values()))
         ours, theirs = settings_of(run), settings_of(first)
@@ -99,8 +115,9 @@ def require_one_recipe(runs, file):
                 ours[name], theirs[name] = run[key][:12] + "...", first[key][:12] + "..."
         for name in ours:
             if ours[name] != theirs.get(name):
-                raise BadInput(f"{file}: {run['run']} has {name} {ours[name] or 'none'} instead of {theirs.get(name) or 'none'}, as in {first['run']}; "
-                               "expected runs of one name to differ in their seed only; keep those of one recipe")
+                a, b, of, other = map(printable, (ours[name] or "none", theirs.get(name) or "none", run["run"], first["run"]))
+                raise BadInput(f"{file}: {of} has {name} {a} instead of {b}, as in {other}; expected runs of one name to differ in their seed only; "
+                               "keep those of one recipe")
 
 
 def read_runs(file):
@@ -108,14 +125,19 @@ def read_runs(file):
     path = pathlib.Path(file)
     if not path.is_file():
         raise BadInput(f"{file} is not a regular file")
-    with path.open(newline="") as text:
-        runs = [Run(row) for row in csv.DictReader(text)]
+    try:
+        with path.open(newline="", encoding="utf-8") as text:
+            runs = [Run(row) for row in csv.DictReader(text)]
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise BadInput(f"{file} is no table of `sweep`: {error}") from error
     for run in runs:
         if None in run or None in run.values():
             raise BadInput(f"{file}: a row has another number of cells than the first line; get the file again")
-    needed = {"run", "seed", "finished", "step", "steps", "ablation", "val_loss"}
+    needed = {"run", "seed", "finished", "step", "steps", "ablation", "val_loss", "extra", "alpha_1"}
     if runs and needed - set(runs[0]):
         raise BadInput(f"{file} has no column {', '.join(sorted(needed - set(runs[0])))}: expected the runs of `sweep`")
+    if wrong := next((run for run in runs if not (run["seed"].isdecimal() and run["steps"].isdecimal())), None):
+        raise BadInput(f"{file}: {printable(wrong['run'])} has no seed or no steps; get the file again")
     require_one_recipe(runs, file)
     return runs
 

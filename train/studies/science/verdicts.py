@@ -6,7 +6,7 @@
   --registered FILE    the claims (train/studies/preregistration.toml)
   --results DIR        the files <study>-runs.csv that `sweep` wrote (train/studies/results)
 
-Exit codes: 0 done, 2 usage, 3 bad input. Needs Python 3.11 and no package.
+Exit codes: 0 done, 2 usage, 3 bad input, 8 disk. Needs Python 3.11 and no package.
 """
 import argparse
 import math
@@ -17,8 +17,8 @@ import sys
 import tempfile
 
 import budget_picture
-import claims as science
-from runs import BadInput
+from claims import VERDICTS, candidates_of, chosen, judge, read_registered, read_studies, unknown_runs
+from runs import BadInput, printable
 
 STUDIES = pathlib.Path(__file__).resolve().parents[1]
 ROOT = STUDIES.parents[1]
@@ -26,6 +26,10 @@ NO_SMALLEST = """Smallest `none`: the group that is compared with has no excess_
 no smallest effect is defined and such a claim is underpowered whatever its difference.
 
 """
+
+
+class Usage(Exception):
+    """Exit code 2: a sentence for the user."""
 
 
 def claim_cells(claims):
@@ -36,7 +40,7 @@ def claim_cells(claims):
             p = claim.p_of_family
             tested = [f"{claim.difference.mean:+.3f} ± {claim.difference.half:.3f}", "none" if math.isnan(claim.margin) else f"{claim.margin:.3f}",
                       "< 0.0001" if p < 0.0001 else f"{p:.4f}"]
-        rows.append([claim.family, claim.run, claim.against, claim.measure, claim.expected, *tested, claim.verdict])
+        rows.append([printable(claim.family), printable(claim.run), printable(claim.against), claim.measure, claim.expected, *tested, claim.verdict])
     return rows
 
 
@@ -44,7 +48,7 @@ def candidate_cells(candidates):
     rows = [["run", "steps", "seeds", "alpha_1 / even", "variation", "loss", "above the lowest", "passes"]]
     for one in candidates:
         values = ((one.ratio, "{:.2f}"), (100 * one.variation, "{:.0f} %"), (one.loss, "{:.3f}"), (one.loss_excess, "{:.3f}"))
-        rows.append([one.run, str(one.steps), str(one.seeds), *("" if math.isnan(x) else text.format(x) for x, text in values),
+        rows.append([printable(one.run), str(one.steps), str(one.seeds), *("" if math.isnan(x) else text.format(x) for x, text in values),
                      "" if one.seeds < 2 else "yes" if one.passes else "no"])
     return rows
 
@@ -65,7 +69,7 @@ def escaped(text):
 
 
 def count_of(claims):
-    counts = [(sum(claim.verdict == word for claim in claims), word) for word in science.VERDICTS]
+    counts = [(sum(claim.verdict == word for claim in claims), word) for word in VERDICTS]
     return f"{len(claims)} claims: " + ", ".join(f"{n} {word}" for n, word in counts if n) + "."
 
 
@@ -73,7 +77,7 @@ def text_of(registered, claims, candidates):
     text = "Choice of the recipe\n\n"
     if candidates:
         text += aligned(candidate_cells(candidates)) + "\n"
-    text += science.chosen(candidates, len(registered.choice["seeds"] or [])) + "\n\n"
+    text += chosen(candidates, len(registered.choice["seeds"] or [])) + "\n\n"
     if claims:
         text += "Claims\n\n" + aligned(claim_cells(claims)) + "\n"
     return text + count_of(claims) + "\n"
@@ -81,7 +85,7 @@ def text_of(registered, claims, candidates):
 
 def markdown_of(registered, claims, candidates):
     text = f"<!-- made by verdicts.py -->\n# Verdicts on the registered claims\n\n{count_of(claims)} The claims, tests and words are defined in "
-    text += f"`{escaped(registered.path)}`.\n\n"
+    text += f"`{escaped(printable(registered.path))}`.\n\n"
     if claims:
         text += markdown(claim_cells(claims)) + "\n"
     if any(claim.verdict == "underpowered" and math.isnan(claim.margin) for claim in claims):
@@ -90,11 +94,11 @@ def markdown_of(registered, claims, candidates):
     for claim in claims:
         if claim.not_testable:
             reasons.setdefault(claim.not_testable, claim.run)
-    text += "".join(f"Not testable, {escaped(f'{run}: {why}')}\n\n" for why, run in reasons.items())
+    text += "".join(f"Not testable, {escaped(f'{printable(run)}: {printable(why)}')}\n\n" for why, run in reasons.items())
     text += "## Choice of the recipe\n\n"
     if candidates:
         text += markdown(candidate_cells(candidates)) + "\n"
-    return text + escaped(science.chosen(candidates, len(registered.choice["seeds"] or []))) + "\n"
+    return text + escaped(chosen(candidates, len(registered.choice["seeds"] or []))) + "\n"
 
 
 def csv_of(claims):
@@ -114,7 +118,7 @@ def write(path, text):
     """Replaces the file whole, and only if it is one of ours."""
     beginning = text[:12]
     if path.exists() and not (path.is_file() and path.read_bytes().startswith(beginning.encode())):
-        raise BadInput(f"{path} already exists and is not what this program writes; move it or give another --out")
+        raise Usage(f"{path} already exists and is not what this program writes; move it or give another --out")
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
@@ -129,15 +133,15 @@ def write(path, text):
 
 
 def run(options):
-    registered = science.read_registered(options.registered)
+    registered = read_registered(options.registered)
     if (path := pathlib.Path(options.registered).resolve()).is_relative_to(ROOT):
         registered.path = str(path.relative_to(ROOT))
     if not pathlib.Path(options.results).is_dir():
-        raise BadInput(f"--results {options.results} is not a folder; give the one that has the <study>-runs.csv files")
-    studies = science.read_studies(registered, options.results)
-    for unknown in science.unknown_runs(registered, studies):
+        raise Usage(f"--results {options.results} is not a folder; give the one that has the <study>-runs.csv files")
+    studies = read_studies(registered, options.results)
+    for unknown in unknown_runs(registered, studies):
         print(f"verdicts: note: {unknown}, which a claim names", file=sys.stderr)
-    claims, candidates = science.judge(registered, studies), science.candidates_of(registered, studies)
+    claims, candidates = judge(registered, studies), candidates_of(registered, studies)
     if options.out:
         out = pathlib.Path(options.out)
         out.mkdir(parents=True, exist_ok=True)
@@ -155,9 +159,9 @@ def main():
     parser.add_argument("--out", help=argparse.SUPPRESS)
     try:
         run(parser.parse_args())
-    except BadInput as error:
+    except (BadInput, Usage) as error:
         print("\n".join(f"verdicts: error: {line}" for line in str(error).splitlines()), file=sys.stderr)
-        return 3
+        return 2 if isinstance(error, Usage) else 3
     except OSError as error:
         print(f"verdicts: error: {error}", file=sys.stderr)
         return 8
