@@ -18,13 +18,13 @@ engine 4570 61
 autograd 1830 32
 model/open 4320 50
 model 3260 55
-train/studies 190 170
+train/studies 190 176
 train 5090 67
 eval 10050 122
-tools/report 4700 59
-tools/sweep 3320 19
+tools/report 4610 59
+tools/sweep 2510 17
 tools 5660 166
-tests 45650 724
+tests 45140 724
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

@@ -56,13 +56,12 @@ std::string paper_table(const TaskRuns& task) {
 }
 
 std::string task_section(const TaskRuns& task, std::size_t index, const std::vector<Run>& runs,
-                         const std::vector<LineStyle>& styles, const std::string& study) {
+                         const std::vector<LineStyle>& styles) {
   return fill(page_file("task.html"), {{"index", std::to_string(index)},
                                        {"task", task_title(task)},
                                        {"about", about_task(task)},
                                        {"headline", headline(task)},
                                        {"note", headline_note(task) + claims_summary(task)},
-                                       {"study", study},
                                        {"values_note", values_note(task)},
                                        {"values", final_table(task, runs, styles)},
                                        {"inputs", inputs_table(task.runs)},
@@ -91,12 +90,12 @@ std::string read_chart_js(const std::string& given) {
 }
 
 std::string page(const std::vector<Run>& runs, const std::string& title, const std::string& chart_js,
-                 int reload_seconds, const std::string& study) {
+                 int reload_seconds) {
   const std::vector<TaskRuns> tasks = group_by_task(runs);
   const std::vector<LineStyle> styles = line_styles(runs, tasks);
   std::string sections, navigation;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    sections += task_section(tasks[i], i, runs, styles, i == 0 ? study : "");
+    sections += task_section(tasks[i], i, runs, styles);
     navigation += "<a href=\"#task-" + std::to_string(i) + "\">" + task_title(tasks[i]) + "</a>";
   }
   const auto open = std::ranges::count_if(runs, &Run::in_progress);
@@ -111,19 +110,18 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
   for (const char* name : {"base", "lines", "svg", "figures", "chart_parts", "chart_zoom", "charts", "weight_colours",
                            "attention_pattern", "grid", "tooltip", "maps", "pair"})
     scripts += "<script>" + page_file(std::string(name) + ".js") + "</script>\n";
-  return fill(page_file("page.html"),
-              {{"title", escape(title)},
-               {"reload", reload},
-               {"style", page_file("style.css")},
-               {"theme_script", page_file("theme.js")},
-               {"overview", overview},
-               {"navigation", tasks.size() > 1 ? navigation : ""},
-               {"no_filter", runs.size() < kMinRunsForFilter ? " hidden" : ""},
-               {"groups", (tasks.empty() ? study : "") + sections + (runs.size() > 1 ? page_file("pair.html") : "")},
-               {"views", views(runs, kViewBytes)},
-               {"configurations", configurations(runs, styles)},
-               {"data", page_json(runs, tasks, page_limits(runs, tasks, kDataBytes))},
-               {"scripts", scripts}});
+  return fill(page_file("page.html"), {{"title", escape(title)},
+                                       {"reload", reload},
+                                       {"style", page_file("style.css")},
+                                       {"theme_script", page_file("theme.js")},
+                                       {"overview", overview},
+                                       {"navigation", tasks.size() > 1 ? navigation : ""},
+                                       {"no_filter", runs.size() < kMinRunsForFilter ? " hidden" : ""},
+                                       {"groups", sections + (runs.size() > 1 ? page_file("pair.html") : "")},
+                                       {"views", views(runs, kViewBytes)},
+                                       {"configurations", configurations(runs, styles)},
+                                       {"data", page_json(runs, tasks, page_limits(runs, tasks, kDataBytes))},
+                                       {"scripts", scripts}});
 }
 
 }  // namespace sink::report

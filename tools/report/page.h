@@ -13,8 +13,8 @@ namespace sink::report {
 std::string read_chart_js(const std::string& given = {});
 
 // `chart_js` is the source of Chart.js. The same input gives the same bytes. With `reload_seconds` the page reloads
-// itself that often, for runs in progress. `study` is the HTML of a study's table, which follows the first screen.
+// itself that often, for runs in progress.
 std::string page(const std::vector<Run>& runs, const std::string& title, const std::string& chart_js,
-                 int reload_seconds = 0, const std::string& study = {});
+                 int reload_seconds = 0);
 
 }  // namespace sink::report

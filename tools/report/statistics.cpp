@@ -8,7 +8,6 @@
 #include <xtensor/xmath.hpp>
 
 #include "engine/check.h"
-#include "engine/io/str_format.h"
 
 namespace sink {
 namespace {
@@ -41,8 +40,6 @@ double within(double t, std::int64_t degrees) {
   }
   return odd ? 2 / std::numbers::pi * (theta + std::sin(theta) * sum) : std::sin(theta) * sum;
 }
-
-int sign(double value) { return (value > 0) - (value < 0); }
 
 }  // namespace
 
@@ -77,60 +74,6 @@ Estimate paired_difference(const BySeed& a, const BySeed& b) {
       largest = std::max({largest, std::abs(value), std::abs(other->second)});
     }
   return estimate_of(differences, largest);
-}
-
-int sign_of(const Estimate& difference) {
-  if (!difference.has_interval() || difference.half == 0) return 0;
-  return difference.low() > 0 ? 1 : difference.high() < 0 ? -1 : 0;
-}
-
-double kendall_tau(const std::vector<double>& x, const std::vector<double>& y) {
-  std::int64_t surplus = 0, untied_x = 0, untied_y = 0;
-  for (std::size_t i = 0; i < x.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j) {
-      const int a = sign(x[i] - x[j]), b = sign(y[i] - y[j]);
-      surplus += a * b;
-      untied_x += a != 0;
-      untied_y += b != 0;
-    }
-  return static_cast<double>(surplus) / std::sqrt(static_cast<double>(untied_x) * static_cast<double>(untied_y));
-}
-
-OrderAgreement order_agreement(const std::vector<OrderedGroup>& groups, std::size_t min_seeds) {
-  OrderAgreement agreement;
-  agreement.min_seeds = min_seeds;
-  std::vector<double> paper, ours;
-  for (const OrderedGroup& group : groups) {
-    if (group.ours.empty()) continue;
-    paper.push_back(group.paper);
-    ours.push_back(estimate_of(group.ours).mean);
-    for (const OrderedGroup& other : groups) {
-      if (&other == &group) break;
-      if (other.ours.empty() || other.paper == group.paper) continue;
-      const Estimate difference = paired_difference(group.ours, other.ours);
-      const int ours_sign = sign_of(difference);
-      ++(difference.n < min_seeds                       ? agreement.not_tested
-         : ours_sign == 0                               ? agreement.undecided
-         : ours_sign == sign(group.paper - other.paper) ? agreement.agree
-                                                        : agreement.disagree);
-    }
-  }
-  agreement.groups = paper.size();
-  agreement.tau = kendall_tau(paper, ours);
-  return agreement;
-}
-
-std::string sentence(const std::string& measure, const OrderAgreement& a) {
-  const int pairs = a.agree + a.disagree + a.undecided + a.not_tested;
-  if (pairs == 0) return measure + kNoOrder;
-  std::string text = measure + ": of " + std::to_string(pairs) + (pairs == 1 ? " pair" : " pairs") +
-                     " that the paper tells apart, " + std::to_string(a.agree) + " in its order, " +
-                     std::to_string(a.disagree) + " in the opposite order, " + std::to_string(a.undecided) +
-                     " undecided (the 95 % interval of our difference holds 0 or has no width)";
-  if (a.not_tested > 0)
-    text += ", " + std::to_string(a.not_tested) + " not tested (fewer than " + std::to_string(a.min_seeds) + " seeds)";
-  if (!std::isfinite(a.tau)) return text + ".";
-  return text + str_format("; Kendall's tau of the means of %zu runs %.2f.", a.groups, a.tau);
 }
 
 }  // namespace sink

@@ -1,4 +1,5 @@
-// The rule for verdicts on the paper's claims, in the report and in the tables of `sweep`.
+// The rule for verdicts on the paper's claims in the report. The tables of `sweep` have the same rule
+// (train/studies/science/study.py).
 //
 // Tested: by at least kMinSeeds seeds whose runs have made all steps of their recipe.
 //

@@ -85,16 +85,6 @@ PaperRow paper_row_of(const std::string& ablation) {
           .meaning = "not in the paper, and without a line in tools/study/paper.json"};
 }
 
-std::string short_meaning(const std::string& ablation) {
-  std::string meaning = paper_row_of(ablation).meaning;
-  if (ablation == "baseline" || meaning == paper_row_of("").meaning) return ablation;
-  if (const std::size_t source = meaning.rfind(" ("); meaning.ends_with(')') && source != std::string::npos)
-    meaning.resize(source);
-  if (const std::string family = "a family of open models: "; meaning.starts_with(family))
-    meaning.erase(0, family.size());
-  return meaning;
-}
-
 const std::vector<PaperPreset>& paper_presets() {
   static const std::vector<PaperPreset> presets = [] {
     std::vector<PaperPreset> made;

@@ -39,9 +39,6 @@ const std::vector<PaperRow>& beyond_the_paper();
 // results, whose `meaning` tells this.
 PaperRow paper_row_of(const std::string& ablation);
 
-// What an ablation changes, in a few words; its name if it is softmax or no list has it.
-std::string short_meaning(const std::string& ablation);
-
 // The paper's model sizes and optimizer settings as flags of train_<ablation>.
 struct PaperPreset {
   std::string name;

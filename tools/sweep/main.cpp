@@ -21,7 +21,6 @@
 #include "tools/sweep/machine_plan.h"
 #include "tools/sweep/study_jobs.h"
 #include "tools/sweep/study_output.h"
-#include "tools/sweep/study_results.h"
 #include "train/distributed/join_ranks.h"
 #include "train/run_config_table.h"
 
@@ -87,7 +86,8 @@ void add_options(CLI::App& app, Request& request) {
       "and train_<ablation> --resume. Complete runs with the same settings are kept; "
       "stopped runs continue with identical results. Rows of --earlier files, from "
       "this or another machine, replace runs with the same settings; repeatable.\n"
-      "Writes <out>/<study>.md, .csv, -runs.csv, .svg and .html, as --collect does.\n\n"
+      "Writes <out>/<study>.md, .csv, -runs.csv, .json, .svg and .html, as --collect does; the tables and figures by "
+      "Python 3.11.\n\n"
       "Examples:\n  sweep bigram_backcopy\n"
       "  sweep train/studies/weight_decay.toml --data data/english --dry-run\n\n"
       "With a scheduler, giving the same options each time:\n"
@@ -264,14 +264,14 @@ int run_all(const Request& request, StudyState& state, const StudyOutput& output
                counted(std::ssize(state.runs), "run").c_str(), state.todo.size(), plan.workers,
                counted(plan.threads, "thread").c_str(), plan.measured.c_str());
   const JobsResult end = run_jobs(state, plan);
-  if (end.signal == 0) output.write(state);
+  if (end.signal == 0) output.write(state, request.force);
   return exit_code_of(end);
 }
 
 int collect(const Request& request, StudyState& state, const StudyOutput& output) {
   read_states(state);
   if (!request.force) output.require_rows_kept(state);
-  output.write(state);
+  output.write(state, request.force);
   return print_jobs_without_result(state) ? static_cast<int>(Exit::bad_input) : 0;
 }
 

@@ -13,27 +13,14 @@
 #include "engine/io/file.h"
 #include "engine/io/output_kind.h"
 #include "engine/io/printable.h"
-#include "tools/report/page.h"
 #include "tools/report/results_csv.h"
-#include "tools/sweep/study_results.h"
+#include "tools/sweep/study_tables.h"
 #include "train/progress.h"
 
 namespace sink {
 namespace {
 
-constexpr std::size_t kMaxListed = 20;   // jobs without a result
-constexpr std::size_t kMaxCharted = 40;  // runs on a page; more lines cannot be told apart
-
-// All runs, or those of the first seed if that is too many.
-std::vector<report::Run> charted(const std::vector<StudyOutcome>& outcomes) {
-  std::vector<report::Run> all, first;
-  for (const StudyOutcome& outcome : outcomes) {
-    if (!outcome.run || !outcome.file.empty()) continue;
-    all.push_back(*outcome.run);
-    if (outcome.seed == outcomes.front().seed && first.size() < kMaxCharted) first.push_back(*outcome.run);
-  }
-  return all.size() <= kMaxCharted ? all : first;
-}
+constexpr std::size_t kMaxListed = 20;  // jobs without a result
 
 // The step of an onset depends on how often was measured, as no other value does: of a run that was measured at other
 // steps than the study's it is unknown. Returns whether the run had one.
@@ -50,7 +37,7 @@ std::vector<StudyOutcome> outcomes_of(const StudyState& state) {
   std::vector<StudyOutcome> outcomes;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const StudyRun& run = runs[i];
-    StudyOutcome outcome{run.group, run.config.seed, std::nullopt, "", ""};
+    StudyOutcome outcome;
     if (const EarlierRun* earlier = state.earlier[i]) {
       outcome.run = earlier->run;
       outcome.file = earlier->file;
@@ -120,7 +107,8 @@ std::vector<double> seconds_of(const std::vector<StudyGroup>& groups, const Mach
 }  // namespace
 
 void StudyOutput::require_free(bool force) const {
-  require_output(stem_ + ".md", kind_by_text("a table of `sweep`", kMarkdownMark), force);
+  require_output(stem_ + ".json", kind_by_text("a file of `sweep`", "{\n \"", {"\"planned_steps\""}), force);
+  require_output(stem_ + ".md", kind_by_text("a table of `sweep`", "<!-- made by sweep -->\n"), force);
   require_output(stem_ + ".csv", kind_by_text("a table of `sweep`", "study,size,run,"), force);
   require_output(stem_ + "-runs.csv", kind_by_text("a table of `sweep`", "run,", {"sink_1"}), force);
   require_output(stem_ + ".svg", kind_by_text("a picture of `sweep`", "<svg xmlns"), force);
@@ -155,9 +143,8 @@ void StudyOutput::require_rows_kept(const StudyState& state) const {
               Exit::usage);
 }
 
-void StudyOutput::write(const StudyState& state) const {
+void StudyOutput::write(const StudyState& state, bool force) const {
   const std::vector<StudyOutcome> outcomes = outcomes_of(state);
-  const StudyResults results = results_of(state.study, state.size, state.groups, outcomes);
   std::vector<report::Run> read;
   std::size_t other_onsets = 0;
   for (std::size_t i = 0; i < outcomes.size(); ++i)
@@ -168,20 +155,9 @@ void StudyOutput::write(const StudyState& state) const {
   if (other_onsets > 0)
     std::fprintf(stderr, "sweep: the onsets of %s are left out: measured at other steps than those of the study\n",
                  counted(static_cast<std::int64_t>(other_onsets), "run").c_str());
-  const std::string csv = study_csv(results), rows = report::results_csv(read), markdown = study_markdown(results),
-                    svg = study_svg(results);
   write_files_atomically(
-      {{stem_ + "-runs.csv", rows}, {stem_ + ".csv", csv}, {stem_ + ".md", markdown}, {stem_ + ".svg", svg}});
-  std::fputs(study_text(results).c_str(), stdout);
-  std::string page;
-  try {
-    page =
-        report::page(charted(outcomes), "Study " + state.study.name, report::read_chart_js(), 0, study_html(results));
-  } catch (const Error& error) {  // Chart.js is not installed
-    std::fprintf(stderr, "sweep: no page: %s\n", printable(error.what()).c_str());
-    return;
-  }
-  write_file_atomically(stem_ + ".html", page);
+      {{stem_ + "-runs.csv", report::results_csv(read)}, {stem_ + ".json", study_json(state, outcomes)}});
+  make_tables(stem_ + ".json", force);
 }
 
 bool print_jobs_without_result(const StudyState& state) {

@@ -1,5 +1,5 @@
-// The output of `sweep`: the files of a study, <out>/<study>.md, .csv, -runs.csv, .svg and .html, and what it prints:
-// studies, jobs, their times, and the jobs without a result.
+// The output of `sweep`: the files of a study, <out>/<study>-runs.csv, .json, and what study_tables.h makes of them;
+// and what it prints: studies, jobs, their times, and the jobs without a result.
 #pragma once
 
 #include <cstddef>
@@ -22,9 +22,8 @@ class StudyOutput {
   // Throws Error (Exit::usage) if <study>-runs.csv has complete runs that the new one would not have: those without a
   // folder and without a row of --earlier that this call does not train. Call read_states first.
   void require_rows_kept(const StudyState& state) const;
-  // Writes the files from the current folders and rows. Without Chart.js on the system it writes no page and prints a
-  // note. The page shows only runs with a folder.
-  void write(const StudyState& state) const;
+  // Writes the files from the current folders and rows.
+  void write(const StudyState& state, bool force) const;
 
  private:
   std::string folder_, stem_;

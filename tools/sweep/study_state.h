@@ -29,13 +29,13 @@ struct FoundRun {
 std::string differing_settings(const RunConfig& stored, const RunConfig& wanted);
 
 // What the folder of a run holds. Throws Error (Exit::usage), naming the settings, if it holds a run with others;
-// Exit::bad_input if its evaluation.json is not its own (require_own_measurement), or if the complete run was trained on
-// data with another checksum (computed only then; not checked without the function).
+// Exit::bad_input if its evaluation.json is not its own (require_own_measurement), or if the complete run was trained
+// on data with another checksum (computed only then; not checked without the function).
 FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& data_checksum = {});
 
 // Throws Error (Exit::bad_input), naming what differs, unless `measured`, read from `file`, is what the training of
-// `run` measured: evaluation.json of another run, or one that `eval_<ablation> sink` wrote with another input or length,
-// must not enter a study.
+// `run` measured: evaluation.json of another run, or one that `eval_<ablation> sink` wrote with another input or
+// length, must not enter a study.
 void require_own_measurement(const report::Run& measured, const std::string& file, const RunConfig& run);
 
 // Writes <run>/failure.txt: the run with these settings failed, and why, in one line. It is not retried automatically.

@@ -50,7 +50,7 @@ struct Sweep {
   std::string err() const { return process.err(); }
 };
 
-constexpr const char* kTables[] = {"tiny.csv", "tiny-runs.csv", "tiny.md", "tiny.svg", "tiny.html"};
+constexpr const char* kTables[] = {"tiny.csv", "tiny-runs.csv", "tiny.json", "tiny.md", "tiny.svg", "tiny.html"};
 
 bool waits_for(const std::string& file) {
   for (int tries = 0; tries < 5000; ++tries) {

@@ -1,11 +1,11 @@
 """The figure <study>-budget.svg: the mean row of attention weights of every design, with Sink_1, norms, loss and verdict."""
 import dataclasses
-import html
 import math
 
 import paper
 import student
 from runs import printable
+from svg import circle, diamond, escape, line, rectangle, text_at, ticks
 
 # The first title of which a beginning fits the ablation's name.
 MECHANISMS = (
@@ -71,10 +71,6 @@ def share_of_rows(run):
     return math.nan if float(run.get("global_every") or 0) > 0 else rows / T
 
 
-def row_sum(run):
-    return math.nan if run["extra"] == "unknown" else run.number("row_mass") + (run.number("extra_key_mass") if run["extra"] == "key" else 0)
-
-
 def on_first(run):
     return run.number("alpha_1_raw") * share_of_rows(run)
 
@@ -103,7 +99,7 @@ def loss_difference(runs, baseline):
 
 def row_of(runs, baseline, verdict):
     run = runs[0]
-    total, first, extra = (values_of(runs, value).mean.mean for value in (row_sum, on_first, on_extra))
+    total, first, extra = (values_of(runs, value).mean.mean for value in (lambda each: each.row_sum, on_first, on_extra))
     measured = lambda name: values_of(runs, lambda each: each.number(name))
     even = run.even[0] * share_of_rows(run) * total
     return Row(run.group, paper.meaning_of(run["ablation"]), len(runs), first, extra, total - first - extra, 1 - total,
@@ -144,30 +140,6 @@ class Scale:
 
 
 BUDGET, SINKS, RATIOS = Scale(360, 330, 0, 1), Scale(735, 120, 0, 100), Scale(900, 150, 0.1, 10, True)
-
-
-def escape(text):
-    return html.escape(text).replace("&#x27;", "&#39;")
-
-
-def text_at(x, y, attributes, text):
-    return f'<text{" " + attributes if attributes else ""} x="{x:.1f}" y="{y:.1f}">{escape(text)}</text>'
-
-
-def line(style, x1, x2, y1, y2):
-    return f'<line class="{style}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>'
-
-
-def circle(style, x, y, radius):
-    return f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}"/>'
-
-
-def diamond(style, x, y):
-    return f'<path class="{style}" d="M{x - 5:.1f} {y:.1f}L{x:.1f} {y - 5:.1f}L{x + 5:.1f} {y:.1f}L{x:.1f} {y + 5:.1f}Z"/>'
-
-
-def rectangle(style, x, y, width, height):
-    return f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}"/>'
 
 
 def spread(values, x, y):
@@ -217,17 +189,6 @@ def drawn(row, seeds, losses, y):
     style = row.verdict if row.verdict in ("replicated", "contradicted", "underpowered") else "none"
     text = f"{row.count} of {seeds} seeds" if row.count < seeds else row.verdict or "no claim"
     return svg + text_at(VERDICT_LEFT, y + 4, f'class="{style}"', text) + "</g>\n"
-
-
-def ticks(low, high):
-    """Three to six round values."""
-    step = 10 ** math.floor(math.log10(high - low))
-    while (high - low) / step < 3:
-        step /= 5 if (high - low) / step < 1.5 else 2
-    while (high - low) / step > 6:
-        step *= 2
-    first = math.ceil(low / step)
-    return [n * step for n in range(first, first + 20) if n * step <= high]
 
 
 def axis(x, at, zero, form, bottom):

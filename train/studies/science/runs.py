@@ -17,9 +17,14 @@ class BadInput(Exception):
     """Exit code 3: sentences for the user, one per line."""
 
 
+def visible(text):
+    """A text of a file without what a terminal would obey."""
+    return "".join(c if c.isprintable() else "?" for c in str(text))
+
+
 def printable(text):
-    """A text of a file in a message or a table: cut, and without what a terminal would obey."""
-    shown = "".join(c if c.isprintable() else "?" for c in str(text)[:101])
+    """The same in a message or a name: cut, too."""
+    shown = visible(str(text)[:101])
     return shown if len(shown) <= 100 else shown[:100] + "..."
 
 
@@ -59,6 +64,11 @@ class Run(dict):
         window, every, layers = self.whole("window"), self.whole("global_every"), self.whole("layers") or 1
         return even_attention(T, window, self.whole("prefix"), self["extra"], layers // every / layers if every else 0.0,
                               self.whole("first_key_rows") == 0 and 0 < window < T)  # older programs divided by all rows
+
+    @property
+    def row_sum(self):
+        """Of raw weights, the extra key's included."""
+        return math.nan if self["extra"] == "unknown" else self.number("row_mass") + (self.number("extra_key_mass") if self["extra"] == "key" else 0)
 
     def over_even(self, name):
         """alpha_1 or alpha_star, divided by its value for even attention."""
@@ -120,7 +130,7 @@ def require_one_recipe(runs, file):
                                "keep those of one recipe")
 
 
-def read_runs(file):
+def read_table(file):
     """The rows of the file."""
     path = pathlib.Path(file)
     if not path.is_file():
@@ -138,6 +148,12 @@ def read_runs(file):
         raise BadInput(f"{file} has no column {', '.join(sorted(needed - set(runs[0])))}: expected the runs of `sweep`")
     if wrong := next((run for run in runs if not (run["seed"].isdecimal() and run["steps"].isdecimal())), None):
         raise BadInput(f"{file}: {printable(wrong['run'])} has no seed or no steps; get the file again")
+    return runs
+
+
+def read_runs(file):
+    """The same, of one recipe."""
+    runs = read_table(file)
     require_one_recipe(runs, file)
     return runs
 

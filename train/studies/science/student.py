@@ -42,6 +42,11 @@ class Estimate:
     def high(self):
         return self.mean + self.half
 
+    @property
+    def sign(self):
+        """-1, 0 or 1: the interval is below 0, contains it or is above. 0 also without an interval, and for one of no width."""
+        return 0 if self.n < 2 or self.half == 0 else (self.low > 0) - (self.high < 0)
+
     def above(self, null):
         """P(T > t) of the t statistic of mean - null."""
         shift = self.mean - null
@@ -97,3 +102,11 @@ def holm(p):
         worst = max(worst, min(1.0, (len(p) - rank) * p[i]))
         corrected[i] = worst
     return corrected
+
+
+def kendall_tau(x, y):
+    """Kendall's tau-b: (pairs in the same order - pairs in opposite order) / sqrt((pairs not tied in x)(pairs not tied in y)). NaN where one of
+    them is constant, or for fewer than two."""
+    signs = [((x[i] > x[j]) - (x[i] < x[j]), (y[i] > y[j]) - (y[i] < y[j])) for i in range(len(x)) for j in range(i)]
+    untied = sum(a != 0 for a, _ in signs) * sum(b != 0 for _, b in signs)
+    return sum(a * b for a, b in signs) / math.sqrt(untied) if untied else math.nan

@@ -10,15 +10,13 @@ Exit codes: 0 done, 2 usage, 3 bad input, 8 disk. Needs Python 3.11 and no packa
 """
 import argparse
 import math
-import os
 import pathlib
-import re
 import sys
-import tempfile
 
 import budget_picture
 from claims import VERDICTS, candidates_of, chosen, judge, read_registered, read_studies, unknown_runs
-from runs import BadInput, printable
+from output import Usage, aligned, escaped, field, markdown, require_ours, run_program, write
+from runs import printable
 
 STUDIES = pathlib.Path(__file__).resolve().parents[1]
 ROOT = STUDIES.parents[1]
@@ -26,10 +24,6 @@ NO_SMALLEST = """Smallest `none`: the group that is compared with has no excess_
 no smallest effect is defined and such a claim is underpowered whatever its difference.
 
 """
-
-
-class Usage(Exception):
-    """Exit code 2: a sentence for the user."""
 
 
 def claim_cells(claims):
@@ -51,21 +45,6 @@ def candidate_cells(candidates):
         rows.append([printable(one.run), str(one.steps), str(one.seeds), *("" if math.isnan(x) else text.format(x) for x, text in values),
                      "" if one.seeds < 2 else "yes" if one.passes else "no"])
     return rows
-
-
-def aligned(rows):
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    return "".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() + "\n" for row in rows)
-
-
-def markdown(rows):
-    lines = ["".join("| " + escaped(cell).replace("|", "\\|") + " " for cell in row) + "|\n" for row in rows]
-    return "".join([lines[0], "|---" * len(rows[0]) + "|\n", *lines[1:]])
-
-
-def escaped(text):
-    """Names come from files of others: no HTML begins in a page."""
-    return re.sub("<(?=[A-Za-z/!?])", "&lt;", text)
 
 
 def count_of(claims):
@@ -102,9 +81,6 @@ def markdown_of(registered, claims, candidates):
 
 
 def csv_of(claims):
-    def field(value):
-        text = "" if isinstance(value, float) and math.isnan(value) else f"{value:.9g}" if isinstance(value, float) else str(value)
-        return '"' + text.replace('"', '""') + '"' if any(c in text for c in ',"\n\r') else text
     lines = ["family,study,run,against,measure,expected,paper,says,seeds,difference,low,high,smallest,p,p_holm,verdict"]
     for claim in claims:
         d = claim.difference
@@ -112,24 +88,6 @@ def csv_of(claims):
         lines.append(",".join(map(field, [claim.family, claim.study, claim.run, claim.against, claim.measure, claim.expected, claim.paper,
                                           claim.says, d.n, *numbers, claim.verdict])))
     return "\n".join(lines) + "\n"
-
-
-def write(path, text):
-    """Replaces the file whole, and only if it is one of ours."""
-    beginning = text[:12]
-    if path.exists() and not (path.is_file() and path.read_bytes().startswith(beginning.encode())):
-        raise Usage(f"{path} already exists and is not what this program writes; move it or give another --out")
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        pathlib.Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def run(options):
@@ -148,6 +106,8 @@ def run(options):
         texts = {"verdicts.md": markdown_of(registered, claims, candidates), "verdicts.csv": csv_of(claims)}
         texts |= {f"{study}-budget.svg": svg for study in studies if (svg := budget_picture.svg_of(registered, studies[study], study, claims))}
         for name, text in texts.items():
+            require_ours(out / name, text[:12])
+        for name, text in texts.items():
             write(out / name, text)
     sys.stdout.write(text_of(registered, claims, candidates))
 
@@ -157,15 +117,7 @@ def main():
     parser.add_argument("--registered", default=str(STUDIES / "preregistration.toml"), help=argparse.SUPPRESS)
     parser.add_argument("--results", default=str(STUDIES / "results"), help=argparse.SUPPRESS)
     parser.add_argument("--out", help=argparse.SUPPRESS)
-    try:
-        run(parser.parse_args())
-    except (BadInput, Usage) as error:
-        print("\n".join(f"verdicts: error: {line}" for line in str(error).splitlines()), file=sys.stderr)
-        return 2 if isinstance(error, Usage) else 3
-    except OSError as error:
-        print(f"verdicts: error: {error}", file=sys.stderr)
-        return 8
-    return 0
+    return run_program("verdicts", lambda: run(parser.parse_args()))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,105 @@
+#include "tools/sweep/study_tables.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/check.h"
+#include "tools/sweep/study_output.h"
+#include "train/run_config_table.h"
+
+namespace sink {
+namespace {
+
+namespace fs = std::filesystem;
+using json = nlohmann::ordered_json;
+
+constexpr double kPaperEpsilon = 0.3;
+constexpr const char* kProgram = "train/studies/science/tables.py";
+constexpr int kNoProgram = 127;  // as in a shell
+
+// In the checkout around this program; "" if there is none. A program of the current folder is never run.
+std::string tables_program() {
+  std::error_code error;
+  for (fs::path at = fs::read_symlink("/proc/self/exe", error); at.has_relative_path(); at = at.parent_path())
+    if (const fs::path program = at.parent_path() / kProgram; fs::exists(program, error)) return program;
+  return "";
+}
+
+// Its exit code, 128 + n if signal n ended it, kNoProgram if there is none of this name.
+int run_to_its_end(std::vector<std::string> words) {
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  std::fflush(stdout);
+  pid_t child = 0;
+  int status = 0;
+  if (::posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ) != 0) return kNoProgram;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+std::string study_json(const StudyState& state, const std::vector<StudyOutcome>& outcomes) {
+  const StudyFile& study = state.study;
+  json groups = json::array(), jobs = json::array();
+  for (const StudyGroup& group : state.groups) {
+    json settings = json::object();
+    for (const Setting<RunConfig>& setting : run_config_table())
+      if (is_saved(setting)) settings[setting.flag] = plain_text(setting.value(group.config));
+    groups.push_back({{"name", group.name},
+                      {"ablation", group.ablation.name},
+                      {"from", group.from},
+                      {"row", group.row.id},
+                      {"planned_steps", group.planned_steps},
+                      {"tokens_per_step", group.config.tokens_per_step()},
+                      {"settings", settings}});
+  }
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const auto& [run, problem, file, start] = outcomes[i];
+    json before = json::object();
+    if (start)
+      before = {{"val_loss", start->get("val_loss")},
+                {"alpha_1", start->get("alpha_1")},
+                {"sink_1", start->sink_at(kPaperEpsilon, false)},
+                {"sink_1_raw", start->sink_at(kPaperEpsilon, true)}};
+    jobs.push_back({{"group", state.runs[i].group},
+                    {"seed", state.runs[i].config.seed},
+                    {"row", run ? json(rows++) : json(nullptr)},
+                    {"problem", problem},
+                    {"file", file},
+                    {"before", before}});
+  }
+  const json whole{{"schema", 1},
+                   {"name", study.name},
+                   {"size", state.size},
+                   {"question", study.question},
+                   {"section", study.section},
+                   {"note", study.note},
+                   {"baseline", study.baseline},
+                   {"groups", groups},
+                   {"jobs", jobs}};
+  return whole.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+void make_tables(const std::string& file, bool force) {
+  const std::string program = tables_program();
+  std::vector<std::string> words{"python3", "-B", program.empty() ? kProgram : program};
+  if (force) words.push_back("--force");
+  words.insert(words.end(), {"--", file});
+  std::string command;
+  for (const std::string& word : words) command += (command.empty() ? "" : " ") + shell_word(word);
+  const int status = program.empty() ? kNoProgram : run_to_its_end(words);
+  if (status == kNoProgram)
+    std::fprintf(stderr, "sweep: the tables are not made: there is no %s; with both: %s\n",
+                 program.empty() ? "checkout of Sinklab around this program" : "python3", command.c_str());
+  else if (status != 0)
+    throw Error("the tables are not made; the runs are done: " + command, static_cast<Exit>(status));
+}
+
+}  // namespace sink
