@@ -25,6 +25,8 @@ struct AttentionPoint {
   virtual ~AttentionPoint() = default;
   // Column sums of the first `columns` keys, row sums, entropy and the split of q . k, by a streaming pass.
   virtual AttentionStatistics statistics(std::int64_t columns) const = 0;
+  // What every key receives, by a streaming pass on the CPU, in memory that is linear in the length of the text.
+  virtual AttentionKeySums key_sums() const = 0;
   // The attention pattern of one sequence and head, with the weights as they act: F64 (T, E+T), E = 1 with an extra
   // key, whose column is the first.
   virtual Tensor pattern(std::int64_t b, std::int64_t h) const = 0;

@@ -1,4 +1,7 @@
 // eval_<ablation> attention and view: where the attention of one text goes, as text and as a page.
+#include <unistd.h>
+
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
@@ -8,6 +11,7 @@
 #include "engine/io/file.h"
 #include "engine/io/output_kind.h"
 #include "engine/io/printable.h"
+#include "engine/io/str_format.h"
 #include "eval/attention/attention_output.h"
 #include "eval/attention/view_page.h"
 #include "eval/eval_command.h"
@@ -53,11 +57,11 @@ struct ReadText {
   bool has_logits() const { return !checkpoint.attributes.contains("without_logits"); }
 };
 
-// The text that the user gives, or else the first validation sequence of the run.
-ReadText read_text(const AttentionOptions& options, const Ablation& ablation) {
+// The text that the user gives, of at most `longest` tokens, or else the first validation sequence of the run.
+ReadText read_text(const AttentionOptions& options, const Ablation& ablation, std::int64_t longest) {
   auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute, {.needs_logits = false});
   TrainedOn run = trained_on(checkpoint, model->sizes());
-  run.context = std::min(kLongestSummary, model->sizes().context);
+  run.context = std::min(longest, model->sizes().context);
   SummaryLabels labels{.model = options.model, .ablation = ablation.name, .policies = ablation.policies};
   Tensor tokens_1T;
   if (options.given.any()) {
@@ -82,10 +86,24 @@ ReadText read_text(const AttentionOptions& options, const Ablation& ablation) {
   return {std::move(checkpoint), std::move(model), tokens_1T, std::move(labels)};
 }
 
+// Shows on a terminal how far a long text has come.
+std::function<void(std::int64_t)> layer_progress(std::int64_t layers, std::int64_t T) {
+  if (T <= kLongestPatterns || !::isatty(STDERR_FILENO)) return nullptr;
+  return [layers, began = std::chrono::steady_clock::now()](std::int64_t done) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    const double left = done > 1 ? seconds / static_cast<double>(done - 1) * static_cast<double>(layers - done) : -1;
+    std::fprintf(stderr, "\r%lld of %lld layers%s\x1b[K%s", static_cast<long long>(done),
+                 static_cast<long long>(layers), left > 0 ? str_format(", %.0f s left", left).c_str() : "",
+                 done == layers ? "\n" : "");
+  };
+}
+
 int run_attention(const AttentionOptions& options, const Ablation& ablation) {
   if (!options.out.empty()) require_output(options.out, kAttentionFile, options.force);
-  const ReadText text = read_text(options, ablation);
-  const AttentionSummary summary = summarise_attention(*text.model, text.tokens_1T, nullptr, text.has_logits());
+  const ReadText text = read_text(options, ablation, kLongestSequence);
+  const AttentionSummary summary =
+      summarise_attention(*text.model, text.tokens_1T, nullptr, text.has_logits(),
+                          layer_progress(text.model->sizes().layers, text.tokens_1T.dim(1)));
   put_text(options.json ? stderr : stdout, attention_table(summary, text.labels));
   if (options.json) put_text(stdout, attention_json(summary, text.labels));
   if (!options.out.empty()) write_file_atomically(options.out, attention_json(summary, text.labels));
@@ -101,7 +119,7 @@ std::string default_page(const std::string& model) {
 int run_view(const AttentionOptions& options, const Ablation& ablation) {
   const std::string out = options.out.empty() ? default_page(options.model) : options.out;
   require_output(out, view_page_kind(), options.force);
-  const ReadText text = read_text(options, ablation);
+  const ReadText text = read_text(options, ablation, kLongestPatterns);
   ViewOptions view = options.view;
   if (!text.has_logits()) view.lens_tokens = 0;
   ViewContent content(*text.model, text.tokens_1T.dim(1), view);
@@ -131,7 +149,8 @@ EvalCommand attention_command(CLI::App& app, const Ablation& ablation) {
       "attention",
       "Shows where the attention of a text goes. Prints the tokens, alpha_1 and Sink_1 with how the text began, other "
       "tokens that are sinks, alpha_1 by layer, the heads with the strongest sink and those that look elsewhere. "
-      "Weights are proxy weights. Of a run without a text: its first validation sequence. "
+      "Weights are proxy weights. A text may be as long as the model's context. Of a run without a text: its first "
+      "validation sequence. "
       "eval/attention/attention_output.h describes the JSON.");
   add_text_and_machine(attention, *options);
   attention->add_flag("--json", options->json, "print JSON on stdout, the table on stderr");
@@ -161,7 +180,7 @@ EvalCommand view_command(CLI::App& app, const Ablation& ablation) {
       ->check(CLI::IsMember({"auto", "stored", "computed"}))
       ->option_text("auto|stored|computed [auto]");
   command->add_option("--lens-tokens", options->view.lens_tokens, "logit lens of the last tokens; 0: none")
-      ->check(CLI::Range(std::int64_t{0}, kLongestSummary))
+      ->check(CLI::Range(std::int64_t{0}, kLongestPatterns))
       ->option_text("INT [32]");
   command->add_flag("--force", options->force, "let --out replace a file that is no such page");
   command->footer("Example:\n  sinklab view SmolLM2-135M.gguf --text-file speech.txt --out speech.html");

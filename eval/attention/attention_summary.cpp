@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <span>
 
@@ -80,6 +81,27 @@ HeadSummary summary_of_head(const ProxyPattern& proxy, Before before, const std:
   return head;
 }
 
+// The heads of one layer, from what their keys receive; without sink tokens. rows_T: how many rows see each token.
+std::vector<HeadSummary> summaries_of_sums(const AttentionPoint& point, const std::vector<double>& rows_T) {
+  const AttentionKeySums sums = point.key_sums();
+  const std::int64_t H = sums.proxy_BHK.dim(1), T = sums.proxy_BHK.dim(2);
+  const auto rows = static_cast<double>(T);
+  std::vector<HeadSummary> heads;
+  for (std::int64_t h = 0; h < H; ++h) {
+    HeadSummary& head = heads.emplace_back(HeadSummary{.layer = point.layer, .head = h});
+    for (std::int64_t k = 0; k < T; ++k) {
+      const double sum = sums.proxy_BHK.item(h * T + k);
+      head.alpha_T.push_back(sum / rows_T[static_cast<std::size_t>(k)]);
+      head.share_T.push_back(sum / rows);
+    }
+    head.self = sums.by_distance_BHK.item(h * T) / rows;
+    if (T > 1) head.previous = sums.by_distance_BHK.item(h * T + 1) / (rows - 1);
+    if (point.has_extra_key) head.alpha_star = (1 + sums.extra_proxy_BH.item(h)) / (rows + 1);
+    head.row_sum = sums.row_sum_BH.item(h);
+  }
+  return heads;
+}
+
 // Lengths of the vectors of the last T positions of x_1TC, or of x_1GTD, then means over g.
 std::vector<double> vector_norms(const Tensor& x, std::int64_t T) {
   const Tensor values = x.to(Device::cpu).to(DType::F64);
@@ -97,12 +119,15 @@ std::vector<double> vector_norms(const Tensor& x, std::int64_t T) {
 }
 
 struct SummaryHooks final : HiddenStateHooks {
-  SummaryHooks(AttentionSummary& summary, const Sizes& sizes, std::int64_t extra_tokens, SummaryVisitor& visitor)
+  SummaryHooks(AttentionSummary& summary, const Sizes& sizes, std::int64_t extra_tokens, bool needs_patterns,
+               SummaryVisitor& visitor, const std::function<void(std::int64_t)>& after_layer)
       : summary(summary),
         sizes(sizes),
         extra_tokens(extra_tokens),
         T(static_cast<std::int64_t>(summary.tokens_T.size())),
-        visitor(visitor) {}
+        needs_patterns(needs_patterns),
+        visitor(visitor),
+        after_layer(after_layer) {}
 
   void hidden_state(std::int64_t l, const Tensor& x_BTC) override {
     visitor.hidden_state(l, x_BTC);
@@ -112,11 +137,20 @@ struct SummaryHooks final : HiddenStateHooks {
   void attention(AttentionPoint& point) override {
     if (point.has_extra_key) summary.extra = Evaluation::Extra::key;
     visitor.attention(point);
-    const Before before{extra_tokens + (point.has_extra_key ? 1 : 0), extra_tokens};
     summary.value_norm_LT.push_back(vector_norms(point.v_BGTD, T));
     const std::vector<double> rows_X = rows_that_see(sizes, point.layer, T, extra_tokens, 1, T + extra_tokens)[0];
     summary.rows_LT.emplace_back(rows_X.begin() + extra_tokens, rows_X.end());
-    // As many patterns at a time as there are threads.
+    if (needs_patterns) {
+      add_patterns(point, rows_X);
+    } else {
+      std::ranges::move(summaries_of_sums(point, rows_X), std::back_inserter(summary.head_LH));
+    }
+    if (after_layer) after_layer(point.layer + 1);
+  }
+
+  // As many patterns at a time as there are threads.
+  void add_patterns(const AttentionPoint& point, const std::vector<double>& rows_X) {
+    const Before before{extra_tokens + (point.has_extra_key ? 1 : 0), extra_tokens};
     const std::int64_t at_once = point.q_BHTD.device() == Device::cpu ? thread_count() : 1;
     for (std::int64_t first = 0; first < summary.heads; first += at_once) {
       std::vector<std::pair<HeadSummary, Tensor>> computed(
@@ -139,7 +173,9 @@ struct SummaryHooks final : HiddenStateHooks {
   AttentionSummary& summary;
   const Sizes& sizes;
   std::int64_t extra_tokens, T;
+  bool needs_patterns;
   SummaryVisitor& visitor;
+  const std::function<void(std::int64_t)>& after_layer;
 };
 
 double mean_over_heads(const std::vector<HeadSummary>& heads, auto&& value) {
@@ -187,16 +223,22 @@ std::pair<double, std::int64_t> AttentionSummary::massive_ratio() const {
 }
 
 AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor,
-                                     bool has_logits) {
+                                     bool has_logits, const std::function<void(std::int64_t)>& after_layer) {
   const Sizes& sizes = model.sizes();
   AttentionSummary summary;
   for (std::int32_t id : view<std::int32_t, 2>(tokens_1T)) summary.tokens_T.push_back(id);
   summary.layers = sizes.layers;
   summary.heads = sizes.heads;
   if (model.extra_tokens() > 0) summary.extra = Evaluation::Extra::token;
-  SummaryVisitor none;
-  SummaryHooks hooks(summary, sizes, model.extra_tokens(), visitor ? *visitor : none);
   const auto T = static_cast<std::int64_t>(summary.tokens_T.size());
+  const bool needs_patterns = visitor || model.extra_tokens() > 0;
+  SINK_CHECK(!needs_patterns || T <= kLongestPatterns, "attention",
+             "expected at most " + std::to_string(kLongestPatterns) + " tokens " +
+                 (visitor ? "for a page of patterns" : "for a model with a sink token") + ", got " + std::to_string(T) +
+                 "; shorten the text",
+             Exit::bad_input);
+  SummaryVisitor none;
+  SummaryHooks hooks(summary, sizes, model.extra_tokens(), needs_patterns, visitor ? *visitor : none, after_layer);
   if (!has_logits) {
     model.next_logits(tokens_1T, {.hooks = &hooks});
     require_finite_stream(summary.hidden_norm_LT);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -61,12 +62,16 @@ struct SummaryVisitor {
   virtual void pattern(const Tensor& /*weights_TT*/) {}
 };
 
-// Runs the model over tokens_1T, I32 of at most kLongestSummary tokens. As many attention patterns as there are threads
-// are in memory at a time. Throws Error (Exit::diverged) where values of the model overflow. Without logits there is no
-// loss.
-inline constexpr std::int64_t kLongestSummary = 1024;
+// The most tokens of a text whose patterns are computed: as many as there are threads are in memory at a time. They are
+// for a visitor, and for models with a sink token. Otherwise sums by key suffice (attention_key_sums), for a text of
+// any length.
+inline constexpr std::int64_t kLongestPatterns = 1024;
+
+// Runs the model over tokens_1T, I32. Without logits there is no loss. Calls after_layer(layers done) after each layer.
+// Throws Error: Exit::diverged where values of the model overflow, Exit::bad_input where patterns would be too large.
 AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor = nullptr,
-                                     bool has_logits = true);
+                                     bool has_logits = true,
+                                     const std::function<void(std::int64_t)>& after_layer = nullptr);
 
 // A token other than the first that is a sink in some heads: alpha_k above the paper's threshold of 0.3. In each layer
 // only tokens count that at least 8 queries see, and a quarter of those that see the first token: the last ones have a

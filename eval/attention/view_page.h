@@ -18,7 +18,7 @@ namespace sink {
 class ViewMaps {
  public:
   // For a text of T tokens and a model of these sizes, with at most `across` cells in a row.
-  ViewMaps(const Sizes& sizes, std::int64_t T, std::int64_t across = kLongestSummary);
+  ViewMaps(const Sizes& sizes, std::int64_t T, std::int64_t across = kLongestPatterns);
   void add(const Tensor& weights_TT);
 
   std::int64_t cell() const { return cell_; }

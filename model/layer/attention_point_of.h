@@ -24,6 +24,9 @@ class AttentionPointOf final : public AttentionPoint {
   AttentionStatistics statistics(std::int64_t columns) const override {
     return attention_statistics(op_, q_BHTD, k_BGTD, v_BGTD, m_BHT_, S_BHT_, config_, columns).to(Device::cpu);
   }
+  AttentionKeySums key_sums() const override {
+    return attention_key_sums(op_, q_BHTD, k_BGTD, m_BHT_, S_BHT_, config_);
+  }
   Tensor pattern(std::int64_t b, std::int64_t h) const override {
     return attention_pattern(op_, q_BHTD, k_BGTD, m_BHT_, S_BHT_, config_, b, h);
   }

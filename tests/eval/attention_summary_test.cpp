@@ -199,3 +199,48 @@ TEST_CASE("attention summary: secondary sinks are tokens that enough queries see
   REQUIRE(secondary_sinks(summary).size() == 1);
   CHECK(secondary_sinks(summary)[0].position == 151);
 }
+
+TEST_CASE("attention summary: sums by key have the values of whole patterns, and any length") {
+  struct Case {
+    const char* ablation;
+    std::int64_t window = 0, prefix = 0;
+  };
+  for (const Case& c :
+       {Case{"baseline"}, {"baseline", 5}, {"baseline", 0, 4}, {"bias_k", 5}, {"op_sigmoid_none"}, {"op_softmax1"}}) {
+    if (!test::is_built(c.ablation)) continue;
+    CAPTURE(c.ablation);
+    CAPTURE(c.window);
+    const Sizes sizes = small_sizes(c.window, c.prefix);
+    auto model = model_of(c.ablation, sizes, 3);
+    const Tensor text = one_text(sizes).tokens_BT();
+    SummaryVisitor visitor;  // has patterns
+    const AttentionSummary sums = summarise_attention(*model, text),
+                           patterns = summarise_attention(*model, text, &visitor);
+    REQUIRE(sums.head_LH.size() == patterns.head_LH.size());
+    for (std::size_t n = 0; n < sums.head_LH.size(); ++n) {
+      const HeadSummary &ours = sums.head_LH[n], &theirs = patterns.head_LH[n];
+      CHECK(ours.layer == theirs.layer);
+      CHECK(ours.head == theirs.head);
+      for (std::size_t t = 0; t < kT; ++t) {
+        CHECK(ours.alpha_T[t] == Approx(theirs.alpha_T[t]).epsilon(1e-12));
+        CHECK(ours.share_T[t] == Approx(theirs.share_T[t]).epsilon(1e-12));
+      }
+      for (auto member : {&HeadSummary::alpha_star, &HeadSummary::self, &HeadSummary::previous, &HeadSummary::row_sum})
+        CHECK(ours.*member == Approx(theirs.*member).epsilon(1e-12));
+    }
+  }
+  Sizes sizes = small_sizes();
+  sizes.context = kLongestPatterns + 100;
+  const Tensor text = random_tokens(sizes.vocabulary, 1, sizes.context, 7).tokens_BT();
+  std::vector<std::int64_t> layers;
+  const AttentionSummary even = summarise_attention(*model_of("baseline", sizes, 0), text, nullptr, true,
+                                                    [&](std::int64_t done) { layers.push_back(done); });
+  CHECK(layers == std::vector<std::int64_t>{1, 2});
+  CHECK(even.alpha_1() == Approx(even.even_alpha_1).epsilon(1e-13));
+  SummaryVisitor visitor;
+  check_refused([&] { summarise_attention(*model_of("baseline", sizes, 1), text, &visitor); },
+                {"expected at most 1024 tokens for a page of patterns, got 1124; shorten the text"}, Exit::bad_input);
+  if (test::is_built("bias_sinktoken"))
+    check_refused([&] { summarise_attention(*model_of("bias_sinktoken", sizes, 1), text); },
+                  {"expected at most 1024 tokens for a model with a sink token, got 1124"}, Exit::bad_input);
+}

@@ -49,6 +49,7 @@ struct OfMaps final : AttentionPoint {
   AttentionStatistics statistics(std::int64_t columns) const override {
     return statistics_of(maps, positions, columns, has_extra_key);
   }
+  AttentionKeySums key_sums() const override { return {}; }
   Tensor pattern(std::int64_t, std::int64_t) const override { return {}; }
   Tensor mix(const Tensor&, const Tensor&, const Tensor&) const override { return {}; }
   Trace trace() const override { return {}; }

@@ -127,4 +127,10 @@ AttentionStatistics zero_statistics(const Tensor& q, std::int64_t n_columns) {
   return all;
 }
 
+AttentionKeySums zero_key_sums(const Tensor& q, const Tensor& k) {
+  auto zeros = [](const Shape& shape) { return Tensor::zeros(shape, DType::F64); };
+  const Shape keys{q.dim(0), q.dim(1), k.dim(2)}, heads{q.dim(0), q.dim(1)};
+  return {zeros(keys), zeros(keys), zeros(keys), zeros(keys), zeros(heads), zeros(heads), zeros(heads)};
+}
+
 }  // namespace sink::attention_check

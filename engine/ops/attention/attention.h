@@ -101,6 +101,21 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
                                          const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
                                          std::int64_t n_columns);
 
+// What every key of every head receives, in F64 and in memory that is linear in K. The proxy weights p_ij are |a_ij| /
+// sum_j |a_ij|, zero in a row of zeros; the sum includes the extra key.
+struct AttentionKeySums {
+  Tensor raw_BHK, proxy_BHK;            // sum_i a_ij, sum_i p_ij
+  Tensor largest_BHK;                   // max_i p_ij
+  Tensor by_distance_BHK;               // [d]: the sum of p_ij over the pairs with i - j = d
+  Tensor extra_raw_BH, extra_proxy_BH;  // sums of the extra key; 0 without one
+  Tensor row_sum_BH;                    // mean_i sum_j a_ij, without the extra key
+};
+
+// A second pass over q and k with m and S of the forward pass. Tensors of a device are computed on the CPU.
+template <class Op>
+AttentionKeySums attention_key_sums(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
+                                    const Tensor& S_BHT, const AttentionConfig& config);
+
 // All weights a_ij of one sequence and head, F64 (T, E + K); zero where query i does not see key j. E is 1 with an
 // extra key, whose weights are the first column, else 0. For figures and inspection.
 template <class Op>
@@ -115,8 +130,9 @@ Tensor attention_pattern(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGK
                               Tensor&, Tensor&); /* attention_node.h has another one, of Vars */                       \
   template decltype(attention_backward<Op>) attention_backward<Op>;                                                    \
   template decltype(attention_statistics<Op>) attention_statistics<Op>;
-#define SINK_ATTENTION_TEMPLATES(Op)  \
-  SINK_ATTENTION_KERNEL_TEMPLATES(Op) \
+#define SINK_ATTENTION_TEMPLATES(Op)                                \
+  SINK_ATTENTION_KERNEL_TEMPLATES(Op)                               \
+  template decltype(attention_key_sums<Op>) attention_key_sums<Op>; \
   template decltype(attention_pattern<Op>) attention_pattern<Op>;
 
 }  // namespace sink

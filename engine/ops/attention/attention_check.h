@@ -15,5 +15,6 @@ void head(std::int64_t b, std::int64_t h, const Tensor& q_BHTD);
 // dq, dk and dv uninitialized; the others zero.
 AttentionGradients empty_gradients(const Tensor& q_BHTD, const Tensor& k_BGKD, const AttentionConfig& config);
 AttentionStatistics zero_statistics(const Tensor& q_BHTD, std::int64_t n_columns);
+AttentionKeySums zero_key_sums(const Tensor& q_BHTD, const Tensor& k_BGKD);
 
 }  // namespace sink::attention_check

@@ -10,6 +10,7 @@
 #include "engine/ops/attention/ref/attention_ref.h"
 #include "engine/ops/attention/statistics/attention_statistics_cpu.h"
 #include "engine/ops/attention/statistics/attention_statistics_ref.h"
+#include "engine/ops/attention/statistics/key_sums_cpu.h"
 
 namespace sink {
 
@@ -61,6 +62,21 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
   attention_check::rows(m_BHT, S_BHT, q_BHTD);
   attention_check::columns(n_columns, k_BGKD);
   return SINK_SELECT(q_BHTD, attention_statistics<Op>)(op, q_BHTD, k_BGKD, v_BGKD, m_BHT, S_BHT, config, n_columns);
+}
+
+template <class Op>
+AttentionKeySums attention_key_sums(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
+                                    const Tensor& S_BHT, const AttentionConfig& config) {
+  attention_check::inputs(q_BHTD, k_BGKD, config);
+  attention_check::rows(m_BHT, S_BHT, q_BHTD);
+  const Tensor q = q_BHTD.to(Device::cpu);
+  AttentionConfig on_cpu = config;
+  for (Tensor* x : {&on_cpu.document_starts_BK, &on_cpu.bias_HT, &on_cpu.extra_key.k_HD, &on_cpu.extra_key.logit_H,
+                    &on_cpu.extra_key.v_HD})
+    if (x->defined()) *x = x->to(Device::cpu);
+  return select(q, &ref::attention_key_sums<Op>, &cpu::attention_key_sums<Op>,
+                decltype(&cpu::attention_key_sums<Op>){})(op, q, k_BGKD.to(Device::cpu), m_BHT.to(Device::cpu),
+                                                          S_BHT.to(Device::cpu), on_cpu);
 }
 
 template <class Op>

@@ -169,6 +169,10 @@ struct AttentionCase {
     return attention_statistics<Op>(op, q, k, v, m, S, config, n_columns);
   }
   template <class Op>
+  AttentionKeySums key_sums(const Op& op = {}) const {
+    return attention_key_sums<Op>(op, q, k, m, S, config);
+  }
+  template <class Op>
   Tensor map(std::int64_t b, std::int64_t h, const Op& op = {}) const {
     return attention_pattern<Op>(op, q, k, m, S, config, b, h);
   }

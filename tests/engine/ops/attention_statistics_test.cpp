@@ -139,6 +139,97 @@ TEST_CASE("attention statistics: equal sums over the whole attention pattern") {
       }
 }
 
+TEST_CASE("attention key sums: equal sums over the whole attention pattern, of all queries or of a chunk") {
+  constexpr std::int64_t length = 150;  // three tiles, the last of them incomplete
+  for (DType dtype : {DType::F64, DType::F32, DType::BF16})
+    for (auto [range, documents] : {std::pair{KeyRange{}, false},
+                                    {KeyRange{.prefix = 70, .window = 20}, false},
+                                    {KeyRange{.window = 20}, false},
+                                    {KeyRange{}, true}})
+      for (Extra extra : {Extra::none, Extra::everything}) {
+        auto check = [&]<class Op>(const Op& op) {
+          CAPTURE(operation_name<Op>());
+          CAPTURE(std::string(name_of(dtype)));
+          CAPTURE(std::string(name_of(extra)));
+          CAPTURE(range.window);
+          AttentionCase c(B, H, length, D, dtype, range, 1, extra, 2);
+          if (documents) c.cut_into_documents();
+          const bool chunk = range.window > 0;
+          if (chunk) c = c.chunk(77, length);
+          c.forward(op);
+          const AttentionKeySums found = c.key_sums(op);
+          const std::int64_t E = c.config.extra_key.present() ? 1 : 0, T = c.q.dim(2), first = c.config.first_position;
+          double worst = 0, largest = 1;
+          auto compare = [&](double expected, double number) {
+            keep_worst(worst, std::abs(expected - number));
+            largest = std::max(largest, std::abs(expected));
+          };
+          for (std::int64_t bh : {std::int64_t{0}, B * H - 2}) {
+            const Tensor a = c.map<Op>(bh / H, bh % H, op);
+            std::vector<double> raw(length), proxy(length), most(length), by_distance(length);
+            double extra_raw = 0, extra_proxy = 0, row_sum = 0;
+            for (std::int64_t i = 0; i < T; ++i) {
+              double absolute = 0;
+              for (std::int64_t n = 0; n < E + length; ++n) absolute += std::abs(a.item(i * (E + length) + n));
+              for (std::int64_t n = 0; n < E + length; ++n) {
+                const double weight = a.item(i * (E + length) + n), p = absolute == 0 ? 0 : std::abs(weight) / absolute;
+                if (n < E) {
+                  extra_raw += weight, extra_proxy += p;
+                  continue;
+                }
+                const std::int64_t j = n - E, distance = first + i - j;
+                raw[j] += weight, proxy[j] += p, row_sum += weight / static_cast<double>(T);
+                most[j] = std::max(most[j], p);
+                if (distance >= 0) by_distance[distance] += p;
+              }
+            }
+            for (std::int64_t j = 0; j < length; ++j) {
+              compare(raw[j], found.raw_BHK.item(bh * length + j));
+              compare(proxy[j], found.proxy_BHK.item(bh * length + j));
+              compare(most[j], found.largest_BHK.item(bh * length + j));
+              compare(by_distance[j], found.by_distance_BHK.item(bh * length + j));
+            }
+            compare(extra_raw, found.extra_raw_BH.item(bh));
+            compare(extra_proxy, found.extra_proxy_BH.item(bh));
+            compare(row_sum, found.row_sum_BH.item(bh));
+          }
+          CHECK(worst < (dtype == DType::F64 ? 1e-13 : 3e-5) * largest);
+        };
+#define SINK_ATTENTION_OP(Op) \
+  if (test::in_turn()) check(Op{});
+        SINK_ATTENTION_OPS(SINK_ATTENTION_OP)
+#undef SINK_ATTENTION_OP
+      }
+}
+
+TEST_CASE("attention key sums: same bits with any number of threads; NaN in a query makes the sums of its keys NaN") {
+  AttentionCase c(1, 2, 150, D, DType::F32);
+  c.forward<Sigmoid>();
+  const int threads = thread_count();
+  set_thread_count(1);
+  const AttentionKeySums one = c.key_sums<Sigmoid>();
+  set_thread_count(2);
+  const AttentionKeySums two = c.key_sums<Sigmoid>();
+  set_thread_count(threads);
+  for (auto member : {&AttentionKeySums::raw_BHK, &AttentionKeySums::proxy_BHK, &AttentionKeySums::largest_BHK,
+                      &AttentionKeySums::by_distance_BHK, &AttentionKeySums::row_sum_BH})
+    CHECK(same_bits(one.*member, two.*member));
+  for (DType dtype : {DType::F64, DType::F32, DType::BF16}) {
+    AttentionCase wrong(1, 2, 150, D, DType::F64);
+    wrong.q.data<double>()[40 * D + 3] = std::nan("");  // head 0
+    wrong = wrong.to(dtype);
+    wrong.forward<Sigmoid>();
+    const AttentionKeySums found = wrong.key_sums<Sigmoid>();
+    for (auto member : {&AttentionKeySums::raw_BHK, &AttentionKeySums::proxy_BHK, &AttentionKeySums::largest_BHK}) {
+      CHECK(std::isnan((found.*member).item(40)));
+      CHECK(std::isfinite((found.*member).item(150 + 40)));
+    }
+    CHECK(std::isnan(found.by_distance_BHK.item(40)));
+    CHECK(std::isfinite(found.raw_BHK.item(41)));  // query 40 does not see it
+    CHECK(std::isnan(found.row_sum_BH.item(0)));
+  }
+}
+
 TEST_CASE("attention statistics: q . k splits into norms and cosines") {
   for (DType dtype : {DType::F64, DType::F32, DType::BF16})
     for (KeyRange range :

@@ -133,11 +133,27 @@ struct StatisticsPanels : ScorePanels<E> {
         first_weights(scratch.take<float>(kTile * X)) {}
 };
 
+// What the weights of kTile queries need: m, 1 / z, and the extra key's weight, 0 without one.
+struct KnownRows {
+  float m[kTile] = {}, inverse[kTile] = {}, extra_weight[kTile] = {};
+
+  // Of query n of those from t0 on.
+  template <class Op, class E>
+  void set(const Op op, const Head<E>& head, const float* m_T, const float* S_T, std::int64_t t0, int n) {
+    const std::int64_t t = t0 + n;
+    m[n] = m_T[t];
+    inverse[n] = 1.0f / head.row(op, t, m_T[t], S_T[t]).z();
+    if (!head.extra.present()) return;
+    AttentionRow row(op, m_T[t]);
+    extra_weight[n] = row.post(row.g(head.extra_score(t) - m_T[t]) * inverse[n]);
+  }
+};
+
 // The state of kTile queries before their weights are computed.
-struct StatisticsRows {
+struct StatisticsRows : KnownRows {
   int queries;
   RowSums sums[kTile];
-  float m[kTile] = {}, inverse[kTile] = {}, q_inverse[kTile], extra_weight[kTile] = {};
+  float q_inverse[kTile];
 };
 
 // 1 / z, 1 / |q_i| and the extra key's weight of the queries t0 ...; adds their norms to the angles.
@@ -152,8 +168,7 @@ void start_statistics(const Op op, const Head<E>& head, const float* m, const fl
   for (int n = 0; n < rows.queries; ++n) {
     std::int64_t t = t0 + n, i = head.position(t);
     const E* q_i = head.q_row(t);
-    rows.m[n] = m[t];
-    rows.inverse[n] = 1.0f / head.row(op, t, m[t], S[t]).z();
+    rows.set(op, head, m, S, t0, n);
     float q_norm = std::sqrt(row_dot(q_i, q_i, D));
     rows.q_inverse[n] = q_norm > 0 ? 1 / q_norm : 0;
     if (i > 0) {
@@ -163,10 +178,7 @@ void start_statistics(const Op op, const Head<E>& head, const float* m, const fl
       float qk = row_dot(q_i, first_k, D);
       if (sees_first) first_key.add(1, qk, q_norm * keys.first, qk * rows.q_inverse[n] * keys.first_inverse);
     }
-    if (!head.extra.present()) continue;
-    AttentionRow row(op, m[t]);
-    rows.extra_weight[n] = row.post(row.g(head.extra_score(t) - m[t]) * rows.inverse[n]);
-    rows.sums[n].add_extra(rows.extra_weight[n], extra_v_norm);
+    if (head.extra.present()) rows.sums[n].add_extra(rows.extra_weight[n], extra_v_norm);
   }
 }
 

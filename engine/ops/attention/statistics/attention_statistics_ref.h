@@ -102,6 +102,36 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
 }
 
 template <class Op>
+AttentionKeySums attention_key_sums(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
+                                    const Tensor& S_BHT, const AttentionConfig& config) {
+  AttentionKeySums sums = attention_check::zero_key_sums(q_BHTD, k_BGKD);
+  const std::int64_t H = q_BHTD.dim(1), T = q_BHTD.dim(2), K = k_BGKD.dim(2), E = config.extra_key.present() ? 1 : 0;
+  parallel_for(q_BHTD.dim(0) * H, [&](std::int64_t bh) {
+    Head head(q_BHTD, k_BGKD, k_BGKD, config, bh % H);
+    auto of_head = [&](Tensor& x) { return x.data<double>() + bh * (x.rank() == 3 ? K : 1); };
+    for (std::int64_t t = 0; t < T; ++t) {
+      const std::int64_t i = head.position(t);
+      const double m = m_BHT.data<double>()[bh * T + t], S = S_BHT.data<double>()[bh * T + t];
+      const std::vector<double> a = weight_row(op, head, m, S, bh / H, bh % H, i);
+      double absolute_sum = 0;
+      for (double a_j : a) absolute_sum += std::abs(a_j);
+      const double inverse = absolute_sum == 0 ? 0 : 1 / absolute_sum;
+      if (E > 0) *of_head(sums.extra_raw_BH) += a[0];
+      if (E > 0) *of_head(sums.extra_proxy_BH) += std::abs(a[0]) * inverse;
+      for (std::int64_t j = 0; j < K; ++j) {
+        const double weight = a[static_cast<std::size_t>(E + j)], proxy = std::abs(weight) * inverse;
+        of_head(sums.raw_BHK)[j] += weight;
+        of_head(sums.proxy_BHK)[j] += proxy;
+        of_head(sums.largest_BHK)[j] = larger(of_head(sums.largest_BHK)[j], proxy);
+        if (j <= i) of_head(sums.by_distance_BHK)[i - j] += proxy;
+        *of_head(sums.row_sum_BH) += weight / static_cast<double>(T);
+      }
+    }
+  });
+  return sums;
+}
+
+template <class Op>
 Tensor attention_pattern(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
                          const Tensor& S_BHT, const AttentionConfig& config, std::int64_t b, std::int64_t h) {
   std::int64_t H = q_BHTD.dim(1), T = q_BHTD.dim(2), columns = k_BGKD.dim(2) + (config.extra_key.present() ? 1 : 0);

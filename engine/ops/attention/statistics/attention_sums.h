@@ -6,6 +6,12 @@
 
 namespace sink {
 
+// The larger one; NaN stays.
+template <class Number>
+Number larger(Number a, Number b) {
+  return b <= a ? a : b + 0 * a;
+}
+
 // Sums over pairs of a query and a key.
 struct AngleSums {
   double pairs = 0, dot = 0, norms = 0, cosine = 0;
