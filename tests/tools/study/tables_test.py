@@ -331,6 +331,21 @@ class Tables(unittest.TestCase):
         self.assertGreater(natural, 0)
 
 
+    def test_the_same_in_pandas(self):
+        try:
+            import pandas, scipy  # noqa: F401
+        except ImportError as error:
+            self.skipTest(str(error))
+        code = re.search("```python\n(.*?)```", (ROOT / "train/studies/README.md").read_text(), re.DOTALL).group(1)
+        done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        table = {cells[1]: cells[3:5] for line in (RESULTS / "atlas.md").read_text().splitlines() if (cells := [cell.strip() for cell in line.split("|")])[1:]}
+        rows = [line.split() for line in done.stdout.splitlines()[2:]]
+        self.assertEqual(rows[0][0], "baseline")
+        for name, mean, difference, half in rows[1:]:
+            self.assertEqual((table[name][0].split(" ")[0], table[name][1]), (mean, f"{difference} ± {half}"))
+
+
 class Picture(unittest.TestCase):
     def test_marks_are_at_their_values(self):
         svg = study_picture.svg_of(results())
