@@ -211,6 +211,8 @@ TEST_CASE("attention key sums: same bits with any number of threads; NaN in a qu
   set_thread_count(2);
   const AttentionKeySums two = c.key_sums<Sigmoid>();
   set_thread_count(threads);
+  for (Device device : kDevices)  // whose tensors are copied
+    CHECK(same_bits(c.to(device).key_sums<Sigmoid>().proxy_BHK, one.proxy_BHK));
   for (auto member : {&AttentionKeySums::raw_BHK, &AttentionKeySums::proxy_BHK, &AttentionKeySums::largest_BHK,
                       &AttentionKeySums::by_distance_BHK, &AttentionKeySums::row_sum_BH})
     CHECK(same_bits(one.*member, two.*member));
