@@ -21,10 +21,10 @@ model 3260 55
 train/studies 190 170
 train 5090 67
 eval 10050 122
-tools/report 4700 59
+tools/report 4700 58
 tools/sweep 3320 19
-tools 5660 166
-tests 45650 724
+tools 5800 175
+tests 45800 728
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

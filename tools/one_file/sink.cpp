@@ -335,7 +335,7 @@ struct Model {
 
 // ---- 6. A training step: batch, forward, backward, clip, update (AdamW, Loshchilov and Hutter 2019).
 
-double train_step(Model& model, const Task& task, int step) {  // 1, 2, ...
+double train_step(auto& model, const Task& task, int step) {  // a Model; step 1, 2, ...
   const Batch batch = task.batch(task.train, std::int64_t{step - 1} * B);
   Tensor& logits = model.logits(batch);
   const double loss = cross_entropy(logits, batch);
@@ -362,7 +362,7 @@ double train_step(Model& model, const Task& task, int step) {  // 1, 2, ...
 // ---- 7. The sink score: alpha_1, the mean weight of the first key over the T rows of a head, as they are (raw).
 // Sink_1 is the percentage of (sequence, head) with alpha_1 > 0.3.
 
-std::array<double, 3> measure(Model& model, const Task& task, int batches) {  // loss, alpha_1, Sink_1
+std::array<double, 3> measure(auto& model, const Task& task, int batches) {  // loss, alpha_1, Sink_1
   double loss = 0, alpha_1 = 0, sink_1 = 0;
   for (int n = 0; n < batches; ++n) {
     const Batch batch = task.batch(task.validation, std::int64_t{n} * B);
