@@ -108,6 +108,9 @@ def check_use(browser, expect):
     """Mouse and keys."""
     box = browser.evaluate("""(() => { const c = document.querySelector('.model[data-model="0"] canvas'); c.scrollIntoView({ block: "center" });
       const r = c.getBoundingClientRect(); return { x: r.x, y: r.y, cell: geometry.cell, left: geometry.left + geometry.extra, top: geometry.top }; })()""")
+    browser.mouse("mouseMoved", box["x"] + box["left"] + 3.5 * box["cell"], box["y"] + box["top"] + 10.5 * box["cell"])
+    expect(browser.evaluate("document.querySelector('.stat').textContent === `query 11, key 4: ${weight(shownOf(0), 10, 3).toFixed(3)}`"),
+           "the weight below the pointer is not told")
     browser.click(box["x"] + box["left"] + 19.5 * box["cell"], box["y"] + box["top"] + 20.5 * box["cell"])
     browser.evaluate("drawNow()")
     expect(browser.evaluate("[state.query, state.key]") == [20, 19], "a click on a row and key does not choose them")
@@ -201,16 +204,17 @@ def main():
                 expect(not seen["blank"] and not seen["unnamed"] and not seen["errors"], f"{view[0]}: {seen}")
             set_view_now(*VIEWS[0])
             check_use(browser, expect)
-            # Everything that can be switched on at once; the right model alone trains again.
-            browser.evaluate("$('operation').value = 3; $('extra').checked = $('gate').checked = true; $('gate').dispatchEvent(new Event('change'))")
-            expect(browser.evaluate("models[0].history.length") > STEPS // 20, "softmax trains again when the other design changes")
-            wait_for(browser, 100)
-            browser.key(" ", " ")  # pauses
-            expect(browser.evaluate("[state.running, location.hash]") == [False, "#softmax1+extra+gate"], "space does not pause, or the address has no design")
-            off = difference(browser.evaluate(ENTRY % (1, 5)), native_values(program, (3, 1, 1), 100))
-            expect(off <= 1e-6, f"softmax1 with an extra key and a gate is {off} from the native program")
-            off = browser.evaluate("goTo(100); drawNow(); " + ROWS)
-            expect(off <= 1e-6, f"with an extra key, rows computed by the page are {off} from the program's pattern")
+            # Another design: the right model alone trains again.
+            for design, address in (((3, 0, 1), "#softmax1+gate"), ((0, 1, 0), "#softmax+extra")):
+                browser.evaluate("[$('operation').value, $('extra').checked, $('gate').checked] = [%d, %d, %d]; $('gate').dispatchEvent(new Event('change'))" % design)
+                expect(browser.evaluate("models[0].history.length") > STEPS // 20, "softmax trains again when the other design changes")
+                wait_for(browser, 100)
+                browser.key(" ", " ")  # pauses
+                expect(browser.evaluate("[state.running, location.hash]") == [False, address], f"{address}: space does not pause, or the address has no design")
+                off = difference(browser.evaluate(ENTRY % (1, 5)), native_values(program, design, 100))
+                expect(off <= 1e-6, f"{address} after 100 steps is {off} from the native program")
+                off = browser.evaluate("goTo(100); drawNow(); " + ROWS)
+                expect(off <= 1e-6, f"{address}: rows computed by the page are {off} from the program's pattern")
             wrong.extend(text for text in complaints(browser.events) if not text.startswith("request: blob:"))
         finally:
             browser.close()

@@ -286,9 +286,9 @@ double cross_entropy(Tensor& logits, const Batch& batch) {
     if (batch.target[n] < 0) continue;
     const double *row = logits.row(n), largest = *std::max_element(row, row + V);
     double sum = 0;
-    for (int v = 0; v < V; ++v) sum += std::exp(row[v] - largest);
-    for (int v = 0; v < V; ++v)
-      logits.d_row(n)[v] = (std::exp(row[v] - largest) / sum - (v == batch.target[n])) / counted;
+    double* d_row = logits.d_row(n);
+    for (int v = 0; v < V; ++v) sum += d_row[v] = std::exp(row[v] - largest);
+    for (int v = 0; v < V; ++v) d_row[v] = (d_row[v] / sum - (v == batch.target[n])) / counted;
     loss += (largest + std::log(sum) - row[batch.target[n]]) / counted;
   }
   return loss;

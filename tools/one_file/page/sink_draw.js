@@ -54,13 +54,25 @@ function drawPattern(m) {
   pen.strokeStyle = css("--text");
   pen.lineWidth = 1.5;
   pen.strokeRect(x0 - 0.75, top + state.query * cell - 0.75, (state.query + 1) * cell + 1.5, cell + 1.5);
-  const figure = canvas.closest("figure");
-  figure.querySelector(".name").textContent = nameOf(m);
-  figure.querySelector(".formula").innerHTML = "a = " + raised(operationOf(m).formula).replace(/sum /g, "&Sigma; ");
-  const moved = snapshot.extra && operationOf(m).divides ? `, extra key ${snapshot.extraAlpha.toFixed(3)}` : "";
-  figure.querySelector(".stat").textContent = `first token ${snapshot.alpha.toFixed(3)}${moved}`;
+  if (state.key >= 0 && state.key <= state.query) {
+    pen.strokeStyle = mark;
+    pen.lineWidth = 2;
+    pen.strokeRect(x0 + state.key * cell - 0.5, top + state.query * cell - 0.5, cell + 1, cell + 1);
+  }
+  drawCaption(m);
   canvas.setAttribute("aria-label", `Attention pattern of ${nameOf(m)}, head ${state.head}, step ${snapshot.step}. Query ${state.query + 1} gives key 1 ` +
     `${num(weight(snapshot, state.query, 0))}. Up and down choose the query.`);
+}
+
+// The name, the formula, and how much the first token has, or the weight below the pointer.
+function drawCaption(m) {
+  const figure = document.querySelector(`.model[data-model="${m}"]`), snapshot = shownOf(m), { pointed, head } = state, part = (name) => figure.querySelector(name);
+  part(".name").textContent = nameOf(m);
+  part(".formula").innerHTML = "a = " + raised(operationOf(m).formula).replace(/sum /g, "&Sigma; ");
+  const moved = snapshot.extra && operationOf(m).divides ? `, extra key ${snapshot.extraAlpha.toFixed(3)}` : "";
+  const value = pointed && (pointed.j >= 0 ? weight(snapshot, pointed.i, pointed.j) : snapshot.extra && snapshot.extra[head * T + pointed.i]);
+  part(".stat").textContent = value === null ? `first token ${snapshot.alpha.toFixed(3)}${moved}`
+    : `query ${pointed.i + 1}, ${pointed.j >= 0 ? `key ${pointed.j + 1}` : "extra key"}: ${value.toFixed(3)}`;
 }
 
 // Lines over the steps, of both models. `of` is the value of an entry; `extra` a second one, dashed, where there is one.
@@ -112,7 +124,7 @@ function drawStrip(box, row, values, label, colour, most) {
     const x = left + n * step, name = row.names[n], group = svg("g", { class: "column" });
     group.append(svg("rect", { x, y: 0, width: step, height, fill: "transparent" }), bar(x + step * 0.1, step * 0.8, Y(0), Y(y), n === focus ? "f1" : colour),
                  svg("title", {}, `key ${name}: ${label} = ${num(y)}`));
-    if (n === focus || (n === 0 && focus > 2))
+    if (n === focus || (n === 0 && focus > 2) || name === "*")
       group.append(svg("text", { x: x + step / 2, y: height - 2, "text-anchor": "middle", class: n === focus ? "focus" : "muted", "font-size": 10 }, name));
     group.addEventListener("click", () => chooseKey(name === "*" ? -1 : n));
     parts.push(group);

@@ -14,7 +14,7 @@ const operations = [
   { id: "relu", name: "ReLU", formula: whole.relu, g: (s) => Math.max(s, 0), divides: false },
   { id: "elu", name: "ELU + 1", formula: whole.elu.replace(/:.*/, ""), g: (s) => s > 0 ? s + 1 : Math.exp(s), divides: false },
 ];
-const state = { head: 0, query: 25, key: 0, step: 0, follow: true, running: false, started: false, trained: 0, since: 0, steps: 2000, tokens: [] };
+const state = { head: 0, query: 25, key: 0, pointed: null, step: 0, follow: true, running: false, started: false, trained: 0, since: 0, steps: 2000, tokens: [] };
 // The left and the right model: its design, and what its worker has posted of it, one entry for every kEvery steps.
 const models = [0, 1].map(() => ({ design: null, run: 0, history: [] }));
 
@@ -128,7 +128,10 @@ const bytes = Uint8Array.from(atob($("module").textContent), (c) => c.charCodeAt
 models.forEach((model, m) => {
   model.worker = new Worker(URL.createObjectURL(new Blob([$("worker").textContent], { type: "text/javascript" })));
   model.worker.addEventListener("error", (event) => { dispatchEvent(new ErrorEvent("error", { message: event.message })); });
-  model.worker.addEventListener("message", ({ data }) => data.tokens ? ready(m, data) : receive(model, data));
+  model.worker.addEventListener("message", ({ data }) => {
+    if (data.failed) throw new Error(data.failed);
+    if (data.tokens) ready(m, data); else receive(model, data);
+  });
   model.worker.postMessage({ module: bytes, every: kEvery });
 });
 function ready(m, { steps, tokens }) {
@@ -251,13 +254,23 @@ const rowsWhere = (holds) => state.tokens.map((_, i) => i).filter((i) => i > 4 &
 $("trigger-row").addEventListener("click", () => { const i = rowsWhere(isTrigger)[0]; chooseQuery(i, i - 1); });
 $("idle-row").addEventListener("click", () => chooseQuery(25, 0));
 for (const button of document.querySelectorAll("[data-head]")) button.addEventListener("click", () => chooseHead(Number(button.dataset.head)));
-for (const canvas of document.querySelectorAll(".model canvas"))
-  canvas.addEventListener("click", (event) => {
-    const box = canvas.getBoundingClientRect(), { left, top, cell, extra } = geometry;
-    const i = Math.floor((event.clientY - box.top - top) / cell), j = Math.floor((event.clientX - box.left - left - extra) / cell);
-    if (i < 0 || i >= T) return;
-    chooseQuery(i, extra > 0 && event.clientX - box.left - left < cell ? -1 : j >= 0 && j <= i ? j : undefined);
+// The query and key below the pointer; key -1 is the extra key. Null outside.
+function cellAt(canvas, event) {
+  const box = canvas.getBoundingClientRect(), { left, top, cell, extra } = geometry, x = event.clientX - box.left - left;
+  const i = Math.floor((event.clientY - box.top - top) / cell), j = Math.floor((x - extra) / cell);
+  if (i < 0 || i >= T || x < 0) return null;
+  return { i, j: extra > 0 && x < cell ? -1 : j >= 0 && j <= i ? j : undefined };
+}
+for (const canvas of document.querySelectorAll(".model canvas")) {
+  canvas.addEventListener("click", (event) => { const at = cellAt(canvas, event); if (at) chooseQuery(at.i, at.j); });
+  canvas.addEventListener("pointermove", (event) => {
+    const at = cellAt(canvas, event), pointed = at && at.j !== undefined ? at : null;
+    if (JSON.stringify(pointed) === JSON.stringify(state.pointed)) return;
+    state.pointed = pointed;
+    if (models.every((model) => model.history.length)) [0, 1].forEach(drawCaption);
   });
+  canvas.addEventListener("pointerleave", () => { state.pointed = null; draw(); });
+}
 document.addEventListener("toggle", draw, true);
 addEventListener("keydown", (event) => {
   const there = event.target;

@@ -33,9 +33,12 @@ function soon() {
   waiting = true;
 }
 
-onmessage = async ({ data }) => {
+async function receive(data) {
   if (data.module) {
-    program = (await WebAssembly.instantiate(data.module, {})).instance.exports;
+    const module = await WebAssembly.compile(data.module), imports = {};  // with Debian 12's libraries there are none
+    for (const { module: from, name } of WebAssembly.Module.imports(module))
+      (imports[from] ??= {})[name] = () => { throw new Error(`the program calls ${name}, which a page does not have`); };
+    program = (await WebAssembly.instantiate(module, imports)).exports;
     program._initialize();
     every = data.every;
     steps = program.page_steps();
@@ -50,4 +53,5 @@ onmessage = async ({ data }) => {
     running = data.running;
     if (running) soon();
   }
-};
+}
+onmessage = ({ data }) => receive(data).catch((error) => postMessage({ failed: String(error) }));
