@@ -24,7 +24,7 @@ T, C, H = 32, 32, 2
 LARGEST_PAGE = 400_000
 STEPS = 1200  # after which softmax has its sink
 VIEWS = [("desktop_light", 1280, 800, "light"), ("desktop_dark", 1280, 800, "dark"), ("phone_light", 390, 844, "light"),
-         ("phone_dark", 390, 844, "dark"), ("phone_small", 360, 640, "light")]
+         ("phone_dark", 390, 844, "dark"), ("phone_small", 360, 640, "light"), ("tablet", 768, 1024, "light")]
 # What the page has of model m at an entry of its history.
 ENTRY = """(() => { const s = models[%d].history[%d];
   return { measured: [s.loss, s.alpha, s.sink, s.extraAlpha, s.extraSink], a: [...s.a], heads: [...s.heads], extra: s.extra && [...s.extra],
@@ -153,7 +153,7 @@ def main():
         subprocess.run([*build, again], check=True, stdout=subprocess.DEVNULL)
         expect(page.read_bytes() == again.read_bytes(), "the same build gives other bytes")
         expect(page.stat().st_size <= LARGEST_PAGE, f"the page has {page.stat().st_size} bytes")
-        expect(not re.search(r"(src|href)=[\"'](?!#)", page.read_text()), "the page loads or links to something else")
+        expect(not re.search(r"(src|href)=[\"'](?!#|data:)", page.read_text()), "the page loads or links to something else")
         program = native(folder)
         browser = Browser(chromium, str(folder / "profile"))
         try:

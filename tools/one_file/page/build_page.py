@@ -58,11 +58,12 @@ def why():
 
 
 def texts():
-    """What `explain` says of the stages of a row, and the formulas of the operations."""
+    """The sizes of sink.cpp, what `explain` says of the stages of a row, and the formulas of the operations."""
+    sizes = {name: int(value) for name, value in re.findall(r"\b(T|C|H|kSteps) = (\d+)[,;]", read("tools/one_file/sink.cpp"))}
     explain = read("eval/explain/page/explain.js")
     say = {name: json.loads(f'"{text}"') for name, text in re.findall(r'name: "([^"]+)".*\n\s+say: "([^"]+)",\n', explain)}
     whole = {name: re.search(r'\.whole = "([^"]+)"', read(f"engine/ops/attention/op/{name}.h")).group(1) for name in OPERATIONS}
-    return json.dumps({"say": say, "whole": whole}, ensure_ascii=False).replace("<", "\\u003c")
+    return json.dumps({"sizes": sizes, "say": say, "whole": whole}, ensure_ascii=False).replace("<", "\\u003c")
 
 
 def main():

@@ -80,12 +80,12 @@ function drawChart(box, title, of, low, high, text, extra) {
   const width = widthOf(box), height = 132, left = 36, right = 48, top = 20, bottom = 18;
   const all = models.flatMap((model) => model.history.flatMap((s) => [of(s), ...(extra && s.extra ? [extra(s)] : [])]));
   const most = Math.max(high, ...all.filter((y) => high === 0 || y > high)), least = Math.min(low, ...all);
-  const X = (step) => left + step / state.steps * (width - left - right), Y = (y) => top + (most - y) / (most - least || 1) * (height - top - bottom);
+  const X = (step) => left + step / kSteps * (width - left - right), Y = (y) => top + (most - y) / (most - least || 1) * (height - top - bottom);
   const parts = [svg("text", { x: 0, y: 12, class: "focus" }, title)];
   for (const y of [least, most])
     parts.push(svg("line", { x1: left, x2: width - right, y1: Y(y), y2: Y(y), class: "axis" }), svg("text", { x: left - 5, y: Y(y) + 4, "text-anchor": "end", class: "muted" }, text(y)));
-  for (const step of [0, state.steps / 2, state.steps])
-    parts.push(svg("text", { x: X(step), y: height - 5, "text-anchor": step === state.steps ? "end" : "middle", class: "muted" }, step.toLocaleString("en")));
+  for (const step of [0, kSteps / 2, kSteps])
+    parts.push(svg("text", { x: X(step), y: height - 5, "text-anchor": step === kSteps ? "end" : "middle", class: "muted" }, step.toLocaleString("en")));
   const ends = [];
   models.forEach(({ history }, m) => {
     for (const [value, dashed] of [[of, ""], ...(extra && history[0] && history[0].extra ? [[extra, " dashed"]] : [])]) {
@@ -103,7 +103,7 @@ function drawChart(box, title, of, low, high, text, extra) {
   });
   parts.push(svg("line", { x1: X(state.step), x2: X(state.step), y1: top, y2: height - bottom, class: "mark-line" }));
   const drawing = picture(width, height, `${title} at step ${state.step}: ${ends.map((end) => `${nameOf(end.m)} ${end.text}`).join(", ")}`, ...parts);
-  const choose = (event) => goTo((event.clientX - drawing.getBoundingClientRect().left - left) / (width - left - right) * state.steps);
+  const choose = (event) => goTo((event.clientX - drawing.getBoundingClientRect().left - left) / (width - left - right) * kSteps);
   drawing.addEventListener("pointerdown", choose);
   drawing.addEventListener("pointermove", (event) => { if (event.buttons) choose(event); });
   box.replaceChildren(drawing);

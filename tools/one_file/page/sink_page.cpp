@@ -115,7 +115,6 @@ std::array<double, 5> measured;  // loss, alpha_1, Sink_1, and alpha_* and Sink_
 constexpr int kShown = 3;        // which sequence of the first validation batch
 
 extern "C" {
-int SINK_PAGE(page_steps)() { return kSteps; }
 void SINK_PAGE(page_start)(int operation, int extra_key, int gate) {
   design = std::make_unique<Design>(kOperations[operation], extra_key, gate);
 }

@@ -1,7 +1,7 @@
 // The page of sink.cpp: starts the worker, keeps what it posts, and draws the step that the slider shows.
 "use strict";
-const texts = JSON.parse($("texts").textContent), { say, whole } = texts;
-const T = 32, C = 32, H = 2, D = C / H, kEvery = 20, kSink = 0.3;
+const { say, whole, sizes } = JSON.parse($("texts").textContent), { T, C, H, kSteps } = sizes;
+const D = C / H, kEvery = 20, kSink = 0.3;
 const even = Array.from({ length: T }, (_, i) => 1 / (i + 1)).reduce((sum, x) => sum + x) / T;  // alpha_1 of even rows
 const sigmoid = (s) => 1 / (1 + Math.exp(-s));
 // In the order of kOperations in sink_page.cpp: the name in the address and on the page, the formula, g, and z = sum + one where
@@ -14,7 +14,7 @@ const operations = [
   { id: "relu", name: "ReLU", formula: whole.relu, g: (s) => Math.max(s, 0), divides: false },
   { id: "elu", name: "ELU + 1", formula: whole.elu.replace(/:.*/, ""), g: (s) => s > 0 ? s + 1 : Math.exp(s), divides: false },
 ];
-const state = { head: 0, query: 25, key: 0, pointed: null, step: 0, follow: true, running: false, started: false, trained: 0, since: 0, steps: 2000, tokens: [] };
+const state = { head: 0, query: 25, key: 0, pointed: null, step: 0, follow: true, running: false, started: false, trained: 0, since: 0, tokens: [] };
 // The left and the right model: its design, and what its worker has posted of it, one entry for every kEvery steps.
 const models = [0, 1].map(() => ({ design: null, run: 0, history: [] }));
 
@@ -72,7 +72,7 @@ function sentence() {
   if (!both) return "";
   if (!state.started) return `Nothing is learned yet: ${sentenceOf(0).replace(/^(<b[^>]*>)S/, "$1s")} <b>Press start.</b>`;
   const [left, right] = [0, 1].map(shownOf);
-  const learned = state.step === state.steps ? ` Both have learned the task: loss ${left.loss.toFixed(2)} and ${right.loss.toFixed(2)}.` : "";
+  const learned = state.step === kSteps ? ` Both have learned the task: loss ${left.loss.toFixed(2)} and ${right.loss.toFixed(2)}.` : "";
   return `Step ${state.step.toLocaleString("en")}. ${sentenceOf(0)} ${sentenceOf(1)}${learned}`;
 }
 function rowSentence(rows) {
@@ -105,9 +105,9 @@ function drawNow() {
   $("at").textContent = state.step.toLocaleString("en");
   $("now").innerHTML = sentence();
   const seconds = (state.trained + (state.running ? performance.now() - state.since : 0)) / 1000;
-  $("progress").textContent = state.started ? `${lastStep().toLocaleString("en")} of ${state.steps.toLocaleString("en")} steps, ${seconds.toFixed(0)} s` : "";
+  $("progress").textContent = state.started ? `${lastStep().toLocaleString("en")} of ${kSteps.toLocaleString("en")} steps, ${seconds.toFixed(0)} s` : "";
   $("start").disabled = false;
-  $("start").textContent = state.running ? "Pause" : lastStep() === state.steps ? "Train again" : state.started ? "Continue" : "Start training";
+  $("start").textContent = state.running ? "Pause" : lastStep() === kSteps ? "Train again" : state.started ? "Continue" : "Start training";
   $("replay").disabled = lastStep() === 0;
   const design = models[1].design;
   $("key-extra").hidden = !design.extra;
@@ -132,10 +132,10 @@ models.forEach((model, m) => {
     if (data.failed) throw new Error(data.failed);
     if (data.tokens) ready(m, data); else receive(model, data);
   });
-  model.worker.postMessage({ module: bytes, every: kEvery });
+  model.worker.postMessage({ module: bytes, every: kEvery, sizes });
 });
-function ready(m, { steps, tokens }) {
-  Object.assign(state, { steps, tokens });
+function ready(m, { tokens }) {
+  state.tokens = tokens;
   models[m].ready = true;
   if (!models.every((model) => model.ready)) return;
   $("query").replaceChildren(...tokens.map((token, i) => new Option(`${i + 1}: symbol ${token}${isTrigger(i) ? " (trigger)" : ""}`, i)));
@@ -146,7 +146,7 @@ function ready(m, { steps, tokens }) {
 function receive(model, data) {
   if (data.run !== model.run) return;  // of a design that has been replaced
   model.history[data.step / kEvery] = data;
-  if (state.running && lastStep() === state.steps) {
+  if (state.running && lastStep() === kSteps) {
     state.running = false;
     state.trained += performance.now() - state.since;
     state.follow = true;
@@ -170,7 +170,7 @@ function setRunning(running) {
 }
 function start() {
   stopReplay();
-  if (!state.running && lastStep() === state.steps) {
+  if (!state.running && lastStep() === kSteps) {
     state.trained = 0;
     [0, 1].forEach((m) => setDesign(m, models[m].design));
   }
@@ -243,6 +243,7 @@ function chooseHead(head) {
 
 $("operation").replaceChildren(...operations.map((operation, n) => new Option(operation.name, n)));
 $("charts").replaceChildren(...charts.map(() => document.createElement("div")));
+$("step").step = kEvery;
 $("start").addEventListener("click", start);
 $("replay").addEventListener("click", replay);
 $("step").addEventListener("input", () => goTo(Number($("step").value)));
@@ -277,7 +278,7 @@ addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || ["SELECT", "INPUT", "PRE"].includes(there.tagName)) return;
   if (event.key === " " && ["BUTTON", "SUMMARY", "A"].includes(there.tagName)) return;
   const actions = { " ": start, ArrowRight: () => goTo(state.step + kEvery), ArrowLeft: () => goTo(state.step - kEvery), ArrowUp: () => chooseQuery(state.query - 1),
-                    ArrowDown: () => chooseQuery(state.query + 1), Home: () => goTo(0), End: () => goTo(state.steps), h: () => chooseHead(1 - state.head) };
+                    ArrowDown: () => chooseQuery(state.query + 1), Home: () => goTo(0), End: () => goTo(kSteps), h: () => chooseHead(1 - state.head) };
   if (!actions[event.key] || !models[0].history.length) return;
   event.preventDefault();
   actions[event.key]();

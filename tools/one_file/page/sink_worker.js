@@ -1,7 +1,6 @@
 // Trains a model of sink.cpp, and posts what it is after every `every` steps.
 "use strict";
-const T = 32, C = 32, H = 2, D = C / H;
-let program, every, steps, model, running = false, waiting = false;  // model: { run, step, design }
+let program, every, T, C, H, steps, model, running = false, waiting = false;  // model: { run, step, design }
 
 // The memory is asked for after the call that may let it grow.
 const doubles = (pointer, count) => new Float64Array(program.memory.buffer, pointer, count);
@@ -13,7 +12,7 @@ function post() {
   postMessage({ run, step, loss, alpha, sink, extraAlpha, extraSink, a: values(program.page_pattern(), H * T * T),
                 heads: values(program.page_heads(), T * 3 * C), memory: program.memory.buffer.byteLength,
                 extra: design.extra ? values(program.page_extra(), H * T) : null,
-                extraKey: design.extra ? values(program.page_extra_key(), H * D) : null,
+                extraKey: design.extra ? values(program.page_extra_key(), C) : null,
                 gates: design.gate ? values(program.page_gates(), T * H) : null });
 }
 
@@ -40,10 +39,9 @@ async function receive(data) {
       (imports[from] ??= {})[name] = () => { throw new Error(`the program calls ${name}, which a page does not have`); };
     program = (await WebAssembly.instantiate(module, imports)).exports;
     program._initialize();
-    every = data.every;
-    steps = program.page_steps();
+    ({ every, sizes: { T, C, H, kSteps: steps } } = data);
     const tokens = program.page_tokens();
-    postMessage({ steps, tokens: Array.from(new Int32Array(program.memory.buffer, tokens, T)) });
+    postMessage({ tokens: Array.from(new Int32Array(program.memory.buffer, tokens, T)) });
   } else if (data.design) {
     const { run, design } = data;
     model = { run, step: 0, design };
