@@ -58,7 +58,7 @@ function sentenceOf(m) {
   }
   if (!operation.divides) {
     const sum = rowSum(snapshot), others = (sum - alpha) / ((T - 1) / 2);  // their mean weight
-    const rest = `Its rows sum to ${digits(sum)}, and need not sum to one.`;
+    const rest = `Its rows sum to ${digits(sum)}, and need not sum to one.${snapshot.extra ? " The extra key changes nothing, for no weight is divided by a sum." : ""}`;
     if (alpha > 0.1 && alpha < 1.3 * others) return `${name} gives the first token a weight of <b>${digits(alpha)}</b>, and the others ${digits(others)} on average. ${rest}`;
     return `${name} gives it ${alpha > 0.1 ? `<b>${digits(alpha)}</b>, the others ${digits(others)} on average` : `<b>${digits(alpha)}</b>`}. ${rest}`;
   }

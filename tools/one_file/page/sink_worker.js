@@ -19,7 +19,7 @@ function post() {
 // Trains for a while, then lets messages in.
 function train() {
   waiting = false;
-  const until = performance.now() + 40;
+  const until = performance.now() + 100;
   while (running && performance.now() < until) {
     if (model.step === steps) { running = false; break; }
     program.page_step(++model.step);
