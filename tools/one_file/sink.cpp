@@ -66,14 +66,14 @@ struct Batch {
 
 struct Task {
   Random train{kSeed, "bigram-backcopy train"}, validation{kSeed, "bigram-backcopy validation"};
-  std::array<std::array<Word, V>, V> reached;  // row a: running sums of its distribution, in units of 2^-32
+  std::array<std::array<Word, V>, V> cdf;  // row a: its cumulative distribution, in units of 2^-32
   Task() {
     const Random random(kSeed, "bigram-backcopy transition");
     for (int a = 0; a < V; ++a) {  // Dirichlet(0.1)
       double p[V], sum = 0, running = 0;
       for (int b = 0; b < V; ++b) sum += p[b] = random.gamma(a * V + b, 0.1);
-      for (int b = 0; b < V; ++b) reached[a][b] = Word(std::min((running += p[b] / sum) * 0x1p32, 0x1p32 - 1));
-      reached[a][V - 1] = UINT32_MAX;  // whatever rounding did to the sum
+      for (int b = 0; b < V; ++b) cdf[a][b] = Word(std::min((running += p[b] / sum) * 0x1p32, 0x1p32 - 1));
+      cdf[a][V - 1] = UINT32_MAX;  // whatever rounding did to the sum
     }
   }
 
@@ -86,7 +86,7 @@ struct Task {
       for (int t = 1; t < T; ++t) {
         if (t % 4 == 1) draws = random.words(n, 1 + t / 4);
         int next = 0;
-        for (const Word sum : reached[x[t]]) next += draws[(t - 1) % 4] >= sum;
+        for (const Word sum : cdf[x[t]]) next += draws[(t - 1) % 4] >= sum;
         x[t + 1] = 1 <= x[t] && x[t] <= 3 ? x[t - 1] : std::clamp(next, 1, V - 1);
       }
       for (int t = 0; t < T; ++t) batch.token.push_back(x[t]), batch.target.push_back(t == 0 ? -1 : x[t + 1]);
