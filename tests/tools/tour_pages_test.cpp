@@ -58,7 +58,7 @@ std::string number_of(const fs::path& chapter) {
   return name.substr(0, name.find('_'));
 }
 
-// chapters()[0] is the path of chapter 1, and so on.
+// In order, from chapter 0.
 std::vector<fs::path> chapters() {
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(kTour))
@@ -81,13 +81,13 @@ std::string link_to(const fs::path& chapter) {
 TEST_CASE("tour: chapters come in order, from the README and from one to the next") {
   CHECK(has(text_of(kRoot / "README.md"), "](tools/tour/README.md)"));
   const std::vector<fs::path> all = chapters();
-  CHECK(all.size() == 10);
+  CHECK(all.size() == 11);
   const std::string contents = text_of(kTour / "README.md");
   std::size_t at = 0;
   for (std::size_t n = 0; n < all.size(); ++n) {
     CAPTURE(all[n]);
     const std::string text = text_of(all[n]);
-    CHECK(number_of(all[n]) == std::to_string(n + 1));
+    CHECK(number_of(all[n]) == std::to_string(n));
     CHECK(text.starts_with("# " + number_of(all[n]) + " "));
     CHECK(std::count(text.begin(), text.end(), '\n') <= 150);
     std::size_t listed = contents.find("| " + link_to(all[n]) + " | ");
@@ -98,6 +98,22 @@ TEST_CASE("tour: chapters come in order, from the README and from one to the nex
     if (n > 0) CHECK(has(text, "previous: " + link_to(all[n - 1])));
     if (n + 1 < all.size()) CHECK(has(text, "next: " + link_to(all[n + 1]) + "\n"));
   }
+}
+
+TEST_CASE("tour: the first hour of chapter 0 has at most 1,200 lines") {
+  const std::string page = text_of(kRoot / "tools/one_file/README.md");
+  const std::size_t hour = page.find("\n## Your first hour\n");
+  REQUIRE(hour != std::string::npos);
+  const std::string sink = text_of(kRoot / "tools/one_file/sink.cpp");
+  std::ptrdiff_t lines = std::count(sink.begin(), sink.end(), '\n');
+  CHECK(lines == 400);
+  for (const Link& link : links_of(page.substr(hour))) {
+    if (link.to.ends_with(".md")) continue;
+    const std::string text = text_of(kRoot / "tools/one_file" / link.to);
+    lines += std::count(text.begin(), text.end(), '\n');
+  }
+  CHECK(lines > 800);
+  CHECK(lines <= 1200);
 }
 
 TEST_CASE("tour: each chapter ends with an exercise that has a header, an answer and a test") {

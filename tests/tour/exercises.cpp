@@ -14,7 +14,9 @@
 #include "eval/sink/sink_score.h"
 #include "model/ablation.h"
 #include "tests/support/compare.h"
+#include "tests/support/one_file.h"
 #ifdef SINK_TOUR_ANSWERS
+#include "tests/tour/answers/answer_0_one_file.h"
 #include "tests/tour/answers/answer_10_tensor_cores.h"
 #include "tests/tour/answers/answer_1_tensor.h"
 #include "tests/tour/answers/answer_2_tape.h"
@@ -26,6 +28,7 @@
 #include "tests/tour/answers/answer_8_kernel.h"
 #include "tests/tour/answers/answer_9_policy.h"
 #else
+#include "tests/tour/exercise_0_one_file.h"
 #include "tests/tour/exercise_10_tensor_cores.h"
 #include "tests/tour/exercise_1_tensor.h"
 #include "tests/tour/exercise_2_tape.h"
@@ -75,6 +78,44 @@ void check_row(const Op& op, Weights (*weights_of)(const std::vector<double>&), 
 }
 
 }  // namespace
+
+TEST_CASE("0 one file: two operations, a gradient check, Sink at another threshold, and no positions" *
+          doctest::skip()) {
+  // Weights of a row, by the engine's operations; softmax1 has an extra score of 0.
+  const std::vector<double> s{2, 1, 0, -1};
+  double sum = softmax1().one;
+  for (double s_j : s) sum += softmax1().g(s_j);
+  CHECK(softmax1().divides);
+  for (std::size_t j = 0; j < s.size(); ++j)
+    CHECK(softmax1().g(s[j]) / sum == near(ScoredRow(Softmax{}, {2, 1, 0, -1, 0}).pattern.item(std::int64_t(j))));
+  CHECK_FALSE(relu().divides);
+  for (std::size_t j = 0; j < s.size(); ++j)
+    CHECK(relu().g(s[j]) == near(ScoredRow(Relu{}, s).pattern.item(std::int64_t(j))));
+  CHECK(softmax1().dg(0.5) == near(std::exp(0.5)));
+  CHECK((relu().dg(0.5) == 1 && relu().dg(-0.5) == 0));
+
+  using one_file::logistic, one_file::d_logistic;
+  CHECK(gradients_are_right({"softmax", std::exp, std::exp, true}));
+  CHECK(gradients_are_right({"sigmoid", logistic, d_logistic, false}));
+  CHECK_FALSE(gradients_are_right({"wrong", std::exp, d_logistic, true}));
+  CHECK_FALSE(gradients_are_right({"wrong", logistic, logistic, false}));
+
+  const one_file::Task task;
+  one_file::Model model{{"softmax", std::exp, std::exp, true}};
+  CHECK(sink_1(model, task, 0.3) == near(one_file::measure(model, task, 1)[2]));
+  const double half = sink_1(model, task, 0.127);  // an even row has 0.1268
+  CHECK((half > 10 && half < 90));
+
+  one_file::Tensor qkv(one_file::N, 3 * one_file::C);
+  for (std::size_t i = 0; i < qkv.x.size(); ++i) qkv.x[i] = 0.5 * static_cast<double>(i);
+  one_file::tape = one_file::Tape();
+  one_file::Tensor& y = without_positions(qkv);
+  REQUIRE(y.x.size() == qkv.x.size());
+  CHECK(y.x == qkv.x);
+  for (std::size_t i = 0; i < y.dx.size(); ++i) y.dx[i] = static_cast<double>(i);
+  for (const auto& function : one_file::tape.backward) function();
+  CHECK(qkv.dx == y.dx);
+}
 
 TEST_CASE("1 tensor: the place of every element" * doctest::skip()) {
   CHECK(place_of({2, 3, 4}, {1, 2, 3}) == 23);

@@ -1,38 +1,21 @@
-// tools/one_file/sink.cpp is the engine: from the same settings its losses and weights are those of a training in
-// double, by the reference.
-#include <doctest/doctest.h>
+// tools/one_file/sink.cpp, and what its page adds to it, are the engine: from the same settings their losses and
+// weights are those of a training in double, by the reference.
+#include "tests/support/one_file.h"
 
-#include <algorithm>
-#include <array>
-#include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <deque>
-#include <functional>
-#include <numbers>
-#include <string>
-#include <vector>
+#include <doctest/doctest.h>
 
 #include "model/all_ablations.h"
 #include "tests/support/keep_worst.h"
 #include "train/trainer.h"
 #include "train/training_run.h"
 
-namespace one_file {
-#define main sink_main
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wreturn-type"  // of main()
-// The standard headers that it includes are above, so that the namespace holds nothing else.
-#include "tools/one_file/sink.cpp"
-#pragma GCC diagnostic pop
-#undef main
-}  // namespace one_file
-
 using namespace sink;
 
 namespace {
 
-void check_like_engine(const one_file::Operation& op, const char* ablation) {
+template <class Model>
+void check_like_engine(Model& model, const char* ablation, int steps) {
+  CAPTURE(std::string(ablation));
   RunConfig config;
   config.task = "bigram-backcopy";
   config.layers = 1;
@@ -51,9 +34,8 @@ void check_like_engine(const one_file::Operation& op, const char* ablation) {
   config.reference = true;
   apply_compute_options(config);
   TrainingRun run(config, ablation_named(ablation));
-  one_file::Model model{op};
   const one_file::Task task;
-  for (int step = 1; step <= 10; ++step) {
+  for (int step = 1; step <= steps; ++step) {
     const double loss = run.step().loss;
     CHECK(one_file::train_step(model, task, step) == doctest::Approx(loss).epsilon(1e-12));
   }
@@ -76,6 +58,21 @@ void check_like_engine(const one_file::Operation& op, const char* ablation) {
 }  // namespace
 
 TEST_CASE("one file: ten losses and the weights after them are the engine's") {
-  check_like_engine({"softmax", std::exp, std::exp, true}, "baseline");
-  check_like_engine({"sigmoid", one_file::logistic, one_file::d_logistic, false}, "op_sigmoid_none");
+  one_file::Model softmax{{"softmax", std::exp, std::exp, true}};
+  check_like_engine(softmax, "baseline", 10);
+  one_file::Model sigmoid{{"sigmoid", one_file::logistic, one_file::d_logistic, false}};
+  check_like_engine(sigmoid, "op_sigmoid_none", 10);
+}
+
+TEST_CASE("one file: so are those of every operation of its page, of the extra key and of the gate") {
+  std::size_t n = 0;
+  for (const char* ablation :
+       {"baseline", "op_sigmoid_none", "op_sigmoid_norm", "op_softmax1", "op_relu", "op_elu_none"}) {
+    one_file::Design design(one_file::kOperations[n++], false, false);
+    check_like_engine(design, ablation, 3);
+  }
+  CHECK(n == std::size(one_file::kOperations));
+  one_file::Design extra(one_file::kOperations[0], true, false), gate(one_file::kOperations[0], false, true);
+  check_like_engine(extra, "bias_k", 3);
+  check_like_engine(gate, "gate_head", 3);
 }

@@ -66,14 +66,14 @@ struct Batch {
 
 struct Task {
   Random train{kSeed, "bigram-backcopy train"}, validation{kSeed, "bigram-backcopy validation"};
-  std::array<std::array<Word, V>, V> reached;  // row a: running sums of its distribution, in units of 2^-32
+  std::array<std::array<Word, V>, V> cdf;  // row a: its cumulative distribution, in units of 2^-32
   Task() {
     const Random random(kSeed, "bigram-backcopy transition");
     for (int a = 0; a < V; ++a) {  // Dirichlet(0.1)
       double p[V], sum = 0, running = 0;
       for (int b = 0; b < V; ++b) sum += p[b] = random.gamma(a * V + b, 0.1);
-      for (int b = 0; b < V; ++b) reached[a][b] = Word(std::min((running += p[b] / sum) * 0x1p32, 0x1p32 - 1));
-      reached[a][V - 1] = UINT32_MAX;  // whatever rounding did to the sum
+      for (int b = 0; b < V; ++b) cdf[a][b] = Word(std::min((running += p[b] / sum) * 0x1p32, 0x1p32 - 1));
+      cdf[a][V - 1] = UINT32_MAX;  // whatever rounding did to the sum
     }
   }
 
@@ -86,7 +86,7 @@ struct Task {
       for (int t = 1; t < T; ++t) {
         if (t % 4 == 1) draws = random.words(n, 1 + t / 4);
         int next = 0;
-        for (const Word sum : reached[x[t]]) next += draws[(t - 1) % 4] >= sum;
+        for (const Word sum : cdf[x[t]]) next += draws[(t - 1) % 4] >= sum;
         x[t + 1] = 1 <= x[t] && x[t] <= 3 ? x[t - 1] : std::clamp(next, 1, V - 1);
       }
       for (int t = 0; t < T; ++t) batch.token.push_back(x[t]), batch.target.push_back(t == 0 ? -1 : x[t + 1]);
@@ -286,9 +286,9 @@ double cross_entropy(Tensor& logits, const Batch& batch) {
     if (batch.target[n] < 0) continue;
     const double *row = logits.row(n), largest = *std::max_element(row, row + V);
     double sum = 0;
-    for (int v = 0; v < V; ++v) sum += std::exp(row[v] - largest);
-    for (int v = 0; v < V; ++v)
-      logits.d_row(n)[v] = (std::exp(row[v] - largest) / sum - (v == batch.target[n])) / counted;
+    double* d_row = logits.d_row(n);
+    for (int v = 0; v < V; ++v) sum += d_row[v] = std::exp(row[v] - largest);
+    for (int v = 0; v < V; ++v) d_row[v] = (d_row[v] / sum - (v == batch.target[n])) / counted;
     loss += (largest + std::log(sum) - row[batch.target[n]]) / counted;
   }
   return loss;
@@ -335,7 +335,7 @@ struct Model {
 
 // ---- 6. A training step: batch, forward, backward, clip, update (AdamW, Loshchilov and Hutter 2019).
 
-double train_step(Model& model, const Task& task, int step) {  // 1, 2, ...
+double train_step(auto& model, const Task& task, int step) {  // a Model; step 1, 2, ...
   const Batch batch = task.batch(task.train, std::int64_t{step - 1} * B);
   Tensor& logits = model.logits(batch);
   const double loss = cross_entropy(logits, batch);
@@ -362,7 +362,7 @@ double train_step(Model& model, const Task& task, int step) {  // 1, 2, ...
 // ---- 7. The sink score: alpha_1, the mean weight of the first key over the T rows of a head, as they are (raw).
 // Sink_1 is the percentage of (sequence, head) with alpha_1 > 0.3.
 
-std::array<double, 3> measure(Model& model, const Task& task, int batches) {  // loss, alpha_1, Sink_1
+std::array<double, 3> measure(auto& model, const Task& task, int batches) {  // loss, alpha_1, Sink_1
   double loss = 0, alpha_1 = 0, sink_1 = 0;
   for (int n = 0; n < batches; ++n) {
     const Batch batch = task.batch(task.validation, std::int64_t{n} * B);
