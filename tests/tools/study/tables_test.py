@@ -291,6 +291,7 @@ class Tables(unittest.TestCase):
         self.assertIn("| no matching row ", line(bigram, "baseline"))
         for mark in ('class="paper"', 'class="papers-value"'):
             self.assertEqual([study_picture.svg_of(study).count(mark) for study in (natural, fixed, bigram)], [2, 1, 0])
+        self.assertIn(">74.11<", study_picture.svg_of(fixed))
         # Orders are compared on the same input, or both inputs are named.
         for study, words in ((natural, "Sink_1 proxy: of 1 pair that the paper tells apart, 1 in its order"),
                              (fixed, "Sink_1 proxy (paper: natural text; ours: text with a fixed first token): of 1 pair that"),
