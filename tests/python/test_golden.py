@@ -124,6 +124,35 @@ def test_sink_scores_of_a_model_and_of_its_cache():
         assert abs(of_cache.even_alpha_1 - of_model.even_alpha_1) < 1e-12
 
 
+def test_attention_sums_are_those_of_patterns():
+    for name in ("gpt2", "llama"):
+        model, ids = sinklab.load(MODELS / name, dtype="float64"), families()[0][2]["tokens"]
+        ids = np.asarray(ids).reshape(-1)
+        _, cache = model.run_with_cache(ids, names="pattern")
+        pattern = cache.stack("pattern")[:, 0] if cache.has_batch_dim else cache.stack("pattern")  # (layer, head, query, key)
+        sums, T = sinklab.attention_sums(model, ids), len(ids)
+        np.testing.assert_allclose(sums.alpha, pattern.sum(-2) / np.arange(T, 0, -1), rtol=1e-12)
+        np.testing.assert_allclose(sums.alpha_raw, sums.alpha, rtol=1e-12)
+        np.testing.assert_allclose(sums.largest, pattern.max(-2), rtol=1e-12)
+        for d in range(T):
+            np.testing.assert_allclose(sums.by_distance[..., d], np.diagonal(pattern, -d, -2, -1).mean(-1), rtol=1e-12)
+        np.testing.assert_array_equal(sums.rows, np.broadcast_to(np.arange(T, 0, -1), sums.rows.shape))
+        np.testing.assert_allclose(sums.row_sum, 1, rtol=1e-12)
+        assert sums.alpha_star is None
+        assert sums.sinks(0.0, 1)[0][1] == pattern.shape[0] * pattern.shape[1]
+        for wrong in (lambda: sinklab.attention_sums(model, np.stack([ids, ids])), lambda: sinklab.attention_sums(cache, ids)):
+            try:
+                wrong()
+            except sinklab.Error as error:
+                assert "expected" in str(error)
+            else:
+                raise AssertionError("another input is taken")
+    key = sinklab.ablation("bias_k", vocabulary=64, layers=1, heads=2, width=16, context=16)
+    sums, scores = sinklab.attention_sums(key, [1, 2, 3]), key.sink_scores([1, 2, 3])
+    np.testing.assert_allclose(sums.alpha_star, scores.alpha_star, rtol=1e-5)
+    np.testing.assert_allclose(sums.alpha[..., 0], scores.alpha_1_layer_head, rtol=1e-5)
+
+
 def test_sink_scores_of_patterns_that_are_not_finite():
     pattern = np.tril(np.full((1, 2, 4, 4), 0.25))
     whole = sinklab.sink_scores(ActivationCache({"blocks.0.attn.hook_pattern": pattern}, 1, True))

@@ -18,6 +18,7 @@
 #include "tools/python/bindings/arrays.h"
 #include "tools/python/bindings/bindings.h"
 #include "tools/python/bindings/computation.h"
+#include "tools/python/bindings/key_sums.h"
 #include "tools/python/bindings/model_handle.h"
 #include "tools/python/bindings/sink_scores.h"
 
@@ -89,6 +90,16 @@ nb::dict sink_scores(ModelHandle& handle, const Ids& ids_NT) {
   {
     Computation computation;
     tables = sink_tables(handle.model(), tokens_NT);
+  }
+  return dict_of(tables);
+}
+
+nb::dict key_sums(ModelHandle& handle, const Ids& ids_1T) {
+  const Tensor tokens_1T = tensor_of(ids_1T);
+  KeySumTables tables;
+  {
+    Computation computation;
+    tables = key_sum_tables(handle.model(), tokens_1T);
   }
   return dict_of(tables);
 }
@@ -220,6 +231,7 @@ void add_model(nb::module_& module) {
       .def("generate", &generate, nb::arg("prompt"), nb::arg("max_new_tokens"), nb::arg("temperature"),
            nb::arg("top_p"), nb::arg("seed"), nb::arg("stop"))
       .def("sink_scores", &sink_scores, nb::arg("ids"))
+      .def("key_sums", &key_sums, nb::arg("ids"))
       .def("parameter_names",
            [](const ModelHandle& m) {
              std::vector<std::string> names;

@@ -19,6 +19,7 @@ from sinklab.data import BigramBackcopy
 from sinklab.model import Model, Tokens, TrainStep, load, set_threads
 from sinklab.run import Maps, Run
 from sinklab.sink import SinkScores, sink_scores
+from sinklab.sums import AttentionSums, attention_sums
 
-__all__ = ["ActivationCache", "BigramBackcopy", "Checkpoint", "Error", "Maps", "Model", "Run", "SinkScores", "Tokens",
-           "TrainStep", "__version__", "ablation", "ablation_names", "load", "set_threads", "sink_scores"]
+__all__ = ["ActivationCache", "AttentionSums", "BigramBackcopy", "Checkpoint", "Error", "Maps", "Model", "Run", "SinkScores", "Tokens",
+           "TrainStep", "__version__", "ablation", "ablation_names", "attention_sums", "load", "set_threads", "sink_scores"]
