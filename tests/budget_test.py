@@ -17,14 +17,14 @@ engine/data 5460 57
 engine 4570 61
 autograd 1830 32
 model/open 4320 50
-model 3260 55
+model 3275 55
 train/studies 190 170
-train 5090 67
-eval 10050 122
-tools/report 4700 59
+train 5035 67
+eval 10415 127
+tools/report 4735 59
 tools/sweep 3320 19
-tools 5660 166
-tests 45650 724
+tools 5630 166
+tests 46070 727
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

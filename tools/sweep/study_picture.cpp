@@ -169,7 +169,7 @@ Mark mark_of(const StudyResults& results, const GroupResult& group, const std::s
 Panel panel_of(const StudyResults& results, const RowOrder& order, const std::string& title, const std::string& measure,
                bool minus_baseline = false, std::string PaperRow::*paper = nullptr) {
   const auto found =
-      std::find_if(measures().begin(), measures().end(), [&](const Measure& each) { return each.key == measure; });
+      std::find_if(measures().begin(), measures().end(), [&](const StudyMeasure& each) { return each.key == measure; });
   Panel panel{title, found->decimals, minus_baseline};
   for (std::size_t g : order.groups) {
     const GroupResult& group = results.groups[g];

@@ -16,12 +16,12 @@ namespace {
 
 constexpr double kEpsilon = 0.3;  // the paper's threshold
 
-double value_of(const report::Evaluation& e, const std::string& key) {
+double value_of(const report::Measurement& e, const std::string& key) {
   if (key == "sink_1" || key == "sink_1_raw") return e.sink_at(kEpsilon, key != "sink_1");
   if (key == "sink_star" || key == "sink_star_raw") return e.sink_star_at(kEpsilon, key != "sink_star");
   for (std::size_t k : {2, 3})
-    if (key == "sink_" + std::to_string(k)) return e.sink_k.size() >= k ? e.sink_k[k - 1] : report::kNaN;
-  return key == "row_sum" ? e.row_sum() : e.get(key);
+    if (key == "sink_" + std::to_string(k)) return e.proxy.sink_k.size() >= k ? e.proxy.sink_k[k - 1] : report::kNaN;
+  return key == "row_sum" ? e.whole_row_sum() : e.get(key);
 }
 
 // Measures that end in "_before" are those of the checkpoint from which the run started.
@@ -57,7 +57,7 @@ void add(const StudyOutcome& outcome, GroupResult& group) {
   if (!outcome.run) return;
   if (std::string skipped = skipped_steps(*outcome.run); !skipped.empty()) group.remarks.push_back(seed + skipped);
   if (!outcome.problem.empty()) return;
-  for (const Measure& measure : measures()) {
+  for (const StudyMeasure& measure : measures()) {
     const double value = value_of(outcome, measure.key);
     if (std::isfinite(value)) group.values[measure.key][outcome.seed] = value;
   }
@@ -134,8 +134,8 @@ std::string score_agreement(const StudyResults& results) {
 
 }  // namespace
 
-const std::vector<Measure>& measures() {
-  static const std::vector<Measure> all{
+const std::vector<StudyMeasure>& measures() {
+  static const std::vector<StudyMeasure> all{
       {"sink_1", "Sink_1 % proxy", 1},
       {"sink_2", "Sink_2 % proxy", 1},
       {"sink_3", "Sink_3 % proxy", 1},

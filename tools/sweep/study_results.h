@@ -15,12 +15,12 @@ namespace sink {
 
 // A measure of a run; `key` is the column of the CSV. Sinks are in percent, with threshold 0.3. row_sum includes the
 // extra key, which row_mass of <study>-runs.csv leaves out.
-struct Measure {
+struct StudyMeasure {
   const char* key;    // "sink_1"
   const char* title;  // "Sink_1 %"
   int decimals;
 };
-const std::vector<Measure>& measures();
+const std::vector<StudyMeasure>& measures();
 
 // A run as its folder or an earlier table describes it.
 struct StudyOutcome {
@@ -29,7 +29,7 @@ struct StudyOutcome {
   std::optional<report::Run> run;                 // none: not begun
   std::string problem;                            // why it is not complete; empty: it is
   std::string file;                               // the earlier table whose row replaces it; empty: its folder
-  std::optional<report::Evaluation> before = {};  // of the checkpoint from which it started, on the new data
+  std::optional<report::Measurement> before = {};  // of the checkpoint from which it started, on the new data
 };
 
 struct GroupResult {

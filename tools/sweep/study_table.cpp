@@ -95,7 +95,7 @@ std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
     return results.baseline && (key == "sink_1" || key == "val_loss");
   };
   Cells heading{"run", "seeds"};
-  for (const Measure& measure : measures()) {
+  for (const StudyMeasure& measure : measures()) {
     if (!shown(measure.key)) continue;
     heading.emplace_back(measure.title);
     if (has_difference(measure.key)) heading.emplace_back("minus baseline");
@@ -105,7 +105,7 @@ std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
   std::vector<Cells> rows{heading};
   for (const GroupResult& group : results.groups) {
     Cells row{printable(group.group.name), std::to_string(group.estimate("sink_1").n)};
-    for (const Measure& measure : measures()) {
+    for (const StudyMeasure& measure : measures()) {
       if (!shown(measure.key)) continue;
       row.push_back(cell(group.estimate(measure.key), measure.decimals));
       if (has_difference(measure.key))
@@ -242,7 +242,7 @@ std::string study_markdown(const StudyResults& results) {
 
 std::string study_csv(const StudyResults& results) {
   std::string names = "study,size,run,ablation,seeds,complete", csv;
-  for (const Measure& measure : measures())
+  for (const StudyMeasure& measure : measures())
     for (const char* of : {"", "_low", "_high", "_difference", "_difference_low", "_difference_high"})
       names += std::string(",") + measure.key + of;
   names += ",paper_row,paper_sink_1,paper_sink_star,paper_loss,sink_1_direction,remarks\n";
@@ -250,7 +250,7 @@ std::string study_csv(const StudyResults& results) {
     csv += csv_field(results.study.name) + "," + results.size + "," + csv_field(group.group.name) + "," +
            csv_field(group.group.ablation.name) + "," + std::to_string(results.seeds.size()) + "," +
            std::to_string(group.estimate("sink_1").n);
-    for (const Measure& measure : measures())
+    for (const StudyMeasure& measure : measures())
       for (const Estimate& e : {group.estimate(measure.key), results.difference(group, measure.key)})
         for (double number : {e.mean, e.low(), e.high()}) csv.append(",").append(csv_field(number));
     const PaperRow row = group.group.paper().value_or(PaperRow{});

@@ -25,8 +25,8 @@ StudyOutcome outcome(std::size_t group, std::uint64_t seed, double sink_1, doubl
   report::Run run;
   run.evaluation.emplace();
   run.evaluation->sink_epsilon = {0.3};
-  run.evaluation->sink_1 = run.evaluation->sink_1_raw = {sink_1};
-  run.evaluation->scalar["val_loss"] = loss;
+  run.evaluation->proxy.sink_1 = run.evaluation->raw.sink_1 = {sink_1};
+  run.evaluation->loss = loss;
   run.commit = "abc";
   run.settings["threads"] = "2";
   run.seconds = 1800;
@@ -63,13 +63,13 @@ TEST_CASE("study results: a row sum includes the extra key, and its column is no
   study.baseline = "baseline";
   const std::vector<StudyGroup> groups{group_named("baseline", "", ""), group_named("key", "", "")};
   std::vector<StudyOutcome> outcomes{outcome(0, 1, 10, 4), outcome(1, 1, 0, 4)};
-  outcomes[0].run->evaluation->scalar["row_mass"] = 1;
+  outcomes[0].run->evaluation->row_sum = 1;
   CHECK(study_markdown(results_of(study, "cpu", groups, outcomes)).find("Row sum:") == std::string::npos);
-  report::Evaluation& key = *outcomes[1].run->evaluation;
-  key.extra = "key";
-  key.scalar["row_mass"] = 0.625;
-  key.scalar["extra_key_mass"] = 0.25;
-  key.scalar["alpha_star"] = 0.25;
+  report::Measurement& key = *outcomes[1].run->evaluation;
+  key.extra = Evaluation::Extra::key;
+  key.row_sum = 0.625;
+  key.extra_key_weight = 0.25;
+  key.proxy.alpha_star = 0.25;
   const StudyResults found = results_of(study, "cpu", groups, outcomes);
   CHECK(found.groups[1].estimate("row_sum").mean == 0.875);
   CHECK(study_markdown(found).find("Row sum: with the extra key's weight.") != std::string::npos);
@@ -144,8 +144,8 @@ TEST_CASE("study results: which scores have the order of the loss without the fi
     groups.push_back(group_named(std::string(1, static_cast<char>('a' + i)), "", ""));
     outcomes.push_back(outcome(i, 1, sink[i], 4));
     outcomes.back().run->evaluation->scalar["change_removed_1"] = rise[i];
-    outcomes.back().run->evaluation->scalar["alpha_1_raw"] = raw[i];
-    if (i > 0) outcomes.back().run->evaluation->scalar["value_share"] = 0.5;
+    outcomes.back().run->evaluation->raw.alpha_1 = raw[i];
+    if (i > 0) outcomes.back().run->evaluation->value_share = 0.5;
   }
   const std::string said = verdicts(results_of(study, "cpu", groups, outcomes)).back();
   CAPTURE(said);
@@ -454,7 +454,7 @@ TEST_CASE("study tables: no table of the repository sets a fixed token next to n
 }
 
 TEST_CASE("study tables: every column of a Sink or an alpha is labelled raw or proxy") {
-  for (const Measure& measure : measures()) {
+  for (const StudyMeasure& measure : measures()) {
     const std::string title = measure.title;
     if (contains(title, "Sink") || contains(title, "alpha"))
       CHECK_MESSAGE((title.find(" raw") != title.npos) != (title.find(" proxy") != title.npos), title);
