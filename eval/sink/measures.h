@@ -61,6 +61,8 @@ struct Evaluation {
   double alpha_1_max = kUnknown, alpha_fixed = kUnknown, alpha_fixed_over_even = kUnknown;
   double row_sum = kUnknown, extra_key_weight = kUnknown, entropy = kUnknown, value_share = kUnknown;
   ValueTable row_sum_layer_head, extra_key_weight_layer_head, entropy_layer_head, value_share_layer_head;
+  double margin = kUnknown;
+  ValueTable margin_layer_head;
   double first_value_norm_ratio = kUnknown, largest_massive_ratio = kUnknown;
   std::vector<double> massive_ratio, massive_ratio_before_norm;
   ValueTable hidden_norm, hidden_before_norm_norm, key_norm, value_norm, hidden_kurtosis, hidden_largest;
@@ -115,6 +117,7 @@ struct OfPoint {
   Tensor (*compute)(const MeasuredPoint&);
   bool of_later_rows = false;
 };
+Tensor first_key_margin(const MeasuredPoint&);
 struct OfLosses {};
 using Source = std::variant<std::monostate, OfAttention, OfVectors, OfPoint, OfLosses>;  // monostate: set by others
 
@@ -182,6 +185,13 @@ inline constexpr Measure kMeasures[] = {
    .title = "Value share by layer",
    .caption = "Share of token 1 in |a||v|, the weight times the norm of the value, mean over heads.",
    .tiles = "share of |a||v|"},
+  {.name = "margin", .symbol = "margin of key 1", .unit = "nats",
+   .formula = "s_i1 - ln sum over j > 1 of e^s_ij, the extra key among the j, mean over rows i > 1 that see key 1",
+   .axes = kByLayerHead, .values = &E::margin_layer_head, .scalar = &E::margin, .summary = Summary::mean,
+   .source = OfPoint{first_key_margin, /*of_later_rows=*/true}, .optional = true, .decimals = 2,
+   .title = "Margin of token 1 by layer",
+   .caption = "Score of token 1 less the log-sum-exp of the others; the attention on it is the logistic of that.",
+   .tiles = "margin of token 1"},
   {.name = "massive_ratio", .symbol = "|h_1| / mean |h_t|", .unit = "ratio",
    .formula = "|h_1| / mean over t > 1 of |h_t| of each sequence, from the embedding on",
    .axes = kByLayer, .values = &E::massive_ratio, .scalar = &E::largest_massive_ratio, .summary = Summary::max,
