@@ -63,6 +63,11 @@ struct Evaluation {
   ValueTable row_sum_layer_head, extra_key_weight_layer_head, entropy_layer_head, value_share_layer_head;
   double margin = kUnknown;
   ValueTable margin_layer_head;
+  // If all products q . k were zero.
+  double zero_score_alpha_1 = kUnknown, zero_score_alpha_1_raw = kUnknown;
+  double zero_score_sink_1 = kUnknown, zero_score_sink_1_raw = kUnknown;
+  ValueTable zero_score_alpha_1_layer_head, zero_score_alpha_1_raw_layer_head;
+  ValueTable zero_score_sink_1_layer_head, zero_score_sink_1_raw_layer_head;
   double first_value_norm_ratio = kUnknown, largest_massive_ratio = kUnknown;
   std::vector<double> massive_ratio, massive_ratio_before_norm;
   ValueTable hidden_norm, hidden_before_norm_norm, key_norm, value_norm, hidden_kurtosis, hidden_largest;
@@ -118,6 +123,10 @@ struct OfPoint {
   bool of_later_rows = false;
 };
 Tensor first_key_margin(const MeasuredPoint&);
+template <bool raw>
+Tensor zero_score_alpha_1(const MeasuredPoint&);
+template <bool raw>
+Tensor zero_score_sink_1(const MeasuredPoint&);
 struct OfLosses {};
 using Source = std::variant<std::monostate, OfAttention, OfVectors, OfPoint, OfLosses>;  // monostate: set by others
 
@@ -192,6 +201,22 @@ inline constexpr Measure kMeasures[] = {
    .title = "Margin of token 1 by layer",
    .caption = "Score of token 1 less the log-sum-exp of the others; the attention on it is the logistic of that.",
    .tiles = "margin of token 1"},
+  {.name = "zero_score_alpha_1", .symbol = "alpha_1 at zero scores", .unit = "weight",
+   .formula = "alpha_1 if all products q . k were zero: of the biases, the mask and the extra key alone",
+   .axes = kByLayerHead, .values = &E::zero_score_alpha_1_layer_head, .scalar = &E::zero_score_alpha_1,
+   .summary = Summary::mean, .source = OfPoint{zero_score_alpha_1<false>}, .optional = true, .decimals = 4},
+  {.name = "zero_score_alpha_1_raw", .symbol = "alpha_1 at zero scores, raw", .unit = "weight",
+   .formula = "the same of raw weights",
+   .axes = kByLayerHead, .values = &E::zero_score_alpha_1_raw_layer_head, .scalar = &E::zero_score_alpha_1_raw,
+   .summary = Summary::mean, .source = OfPoint{zero_score_alpha_1<true>}, .optional = true},
+  {.name = "zero_score_sink_1", .symbol = "Sink_1 at zero scores", .unit = "% of heads",
+   .formula = "heads whose zero_score_alpha_1 > 0.3",
+   .axes = kByLayerHead, .values = &E::zero_score_sink_1_layer_head, .scalar = &E::zero_score_sink_1,
+   .summary = Summary::mean, .source = OfPoint{zero_score_sink_1<false>}, .optional = true, .decimals = 2},
+  {.name = "zero_score_sink_1_raw", .symbol = "Sink_1 at zero scores, raw", .unit = "% of heads",
+   .formula = "the same of raw weights",
+   .axes = kByLayerHead, .values = &E::zero_score_sink_1_raw_layer_head, .scalar = &E::zero_score_sink_1_raw,
+   .summary = Summary::mean, .source = OfPoint{zero_score_sink_1<true>}, .optional = true},
   {.name = "massive_ratio", .symbol = "|h_1| / mean |h_t|", .unit = "ratio",
    .formula = "|h_1| / mean over t > 1 of |h_t| of each sequence, from the embedding on",
    .axes = kByLayer, .values = &E::massive_ratio, .scalar = &E::largest_massive_ratio, .summary = Summary::max,
