@@ -29,10 +29,8 @@ constexpr double kPaperEpsilon = kSinkEpsilons[kPaperEpsilonIndex];
 
 // Sink_1 proxy and raw, Sink_* proxy and raw.
 using Sinks = std::array<double, 4>;
-const std::array<std::string, 4> kSinkColumns = [] {
-  const std::string one = name_of(&SinkScores::sink_1), star = name_of(&SinkScores::sink_star);
-  return std::array{one, one + "_raw", star, star + "_raw"};
-}();
+const std::string kSink1 = name_of(&SinkScores::sink_1), kSinkStar = name_of(&SinkScores::sink_star);
+const std::array<std::string, 4> kSinkColumns{kSink1, kSink1 + "_raw", kSinkStar, kSinkStar + "_raw"};
 const Sinks kNoSinks{kNaN, kNaN, kNaN, kNaN};
 
 struct ReadLine {
@@ -55,9 +53,9 @@ CsvColumn text_column(const char* name, std::string Run::*member) {
           [member](const CsvCell& cell, ReadLine& line) { line.run.*member = cell.plain(); }};
 }
 
-CsvColumn count_column(const char* name, std::int64_t Run::*member) {
+CsvColumn count_column(const char* name, std::int64_t Run::*member, std::int64_t otherwise = 0) {
   return {name, [member](const Run& run) { return std::to_string(run.*member); },
-          [member](const CsvCell& cell, ReadLine& line) { line.run.*member = cell.whole(std::int64_t{0}, kMaxCount); }};
+          [=](const CsvCell& cell, ReadLine& line) { line.run.*member = cell.whole(otherwise, kMaxCount); }};
 }
 
 // A column that only runs with `condition` have.
@@ -204,10 +202,7 @@ const std::vector<CsvColumn>& fixed_columns() {
                                              if (!cell.text.empty())
                                                line.run.seconds = cell.number(0, CsvCell::kMaxValue);
                                            }}));
-    columns.push_back(where(has_training, {"ranks", [](const Run& run) { return std::to_string(run.ranks); },
-                                           [](const CsvCell& cell, ReadLine& line) {
-                                             line.run.ranks = cell.whole(std::int64_t{1}, kMaxCount);
-                                           }}));
+    columns.push_back(where(has_training, count_column("ranks", &Run::ranks, 1)));
     columns.push_back(where(has_training, count_column("skipped_steps", &Run::skipped_steps)));
     columns.push_back(where(has_training, count_column("first_skipped", &Run::first_skipped)));
     const std::pair<const char*, std::string Run::*> texts[] = {
