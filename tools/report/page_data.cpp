@@ -102,12 +102,13 @@ bool is_drawn(const Measure& measure) {
   return measure.title || measure.tiles || measure.values == Values(&SinkScores::alpha_k);
 }
 
-// {name, title, caption, unit, axes, tiles}: what the page says of a measure.
+// {name, title, caption, unit, axes, tiles, optional}: what the page says of a measure.
 json measures_json() {
   json out = json::array();
   for (const Measure& measure : kMeasures) {
     if (!measure.title && !measure.tiles) continue;
-    out.push_back({{"name", measure.name}, {"unit", measure.unit}, {"axes", measure.axes.names}});
+    out.push_back(
+        {{"name", measure.name}, {"unit", measure.unit}, {"axes", measure.axes.names}, {"optional", measure.optional}});
     for (const auto& [key, text] :
          {std::pair("title", measure.title), std::pair("caption", measure.caption), std::pair("tiles", measure.tiles)})
       if (text) out.back()[key] = text;

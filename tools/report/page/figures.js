@@ -153,7 +153,7 @@ class TaskFigures {
   // Along positions and layers. A caption names the runs that lack the values, because unknown is not zero.
   profiles() {
     const kinds = ["layer position", "layer head", "position"].flatMap((axes) => report.measures.filter((measure) => measure.title && measure.axes === axes));
-    const measured = kinds.filter(({ name }) => this.some(name)), absent = kinds.filter(({ name }) => !this.some(name));
+    const measured = kinds.filter(({ name }) => this.some(name)), absent = kinds.filter(({ name, optional }) => !optional && !this.some(name));
     if (!measured.length) return "";
     const figures = measured.map(({ name, title, caption }) => {
       const lacking = this.runs.filter((run) => !run[name]);
