@@ -21,7 +21,7 @@ model 3275 55
 train/studies 190 170
 train 5035 67
 eval 10415 127
-tools/report 4735 59
+tools/report 4730 59
 tools/sweep 3320 19
 tools 5630 166
 tests 46070 727
