@@ -40,9 +40,8 @@ void remove_birth_file(const std::string& path) {
 
 double largest_alpha(const Evaluation& evaluation) {
   double largest = evaluation.alpha_1_max;
-  if (evaluation.proxy.star)
-    for (const auto& heads : evaluation.proxy.star->alpha_layer_head)
-      for (double alpha : heads) largest = std::max(largest, alpha);
+  for (const auto& heads : evaluation.proxy.alpha_star_layer_head)
+    for (double alpha : heads) largest = std::max(largest, alpha);
   return largest;
 }
 

@@ -47,7 +47,7 @@ std::string duration(double seconds) {
   return str_format("%lldd%02lldh", whole / 86400, whole / 3600 % 24);
 }
 
-std::string progress_line(const StepRecord& record, std::int64_t steps, const std::optional<EvalRecord>& measured,
+std::string progress_line(const StepRecord& record, std::int64_t steps, const std::optional<Evaluation>& measured,
                           double seconds_left, int width) {
   auto step = static_cast<long long>(record.step), all = static_cast<long long>(steps);
   std::string parts[] = {
@@ -56,8 +56,10 @@ std::string progress_line(const StepRecord& record, std::int64_t steps, const st
       record.skipped                  ? "loss nan, step skipped"
       : std::isnan(record.train_loss) ? "no targets in this step"
                                       : str_format("loss %.4f", record.train_loss),
-      measured ? str_format("sink_1 %.1f%%", measured->sink_1) : "",
-      measured && measured->star ? str_format("sink_* %.1f%%", measured->star->sink) : "",
+      measured ? str_format("sink_1 %.1f%%", measured->proxy.sink_1[kPaperEpsilonIndex]) : "",
+      measured && measured->proxy.has_star()
+          ? str_format("sink_* %.1f%%", measured->proxy.sink_star[kPaperEpsilonIndex])
+          : "",
       rate(record.tokens_per_second),
       seconds_left < 0 ? "" : duration(seconds_left) + " left",
   };
@@ -72,16 +74,17 @@ std::string progress_line(const StepRecord& record, std::int64_t steps, const st
 }
 
 std::string evaluation_line(const StepRecord& record) {
-  const EvalRecord& e = *record.evaluation;
-  double row_sum = e.row_sum + (e.star ? e.star->extra_key_weight.value_or(0) : 0);
+  const Evaluation& e = *record.evaluation;
+  const SinkScores &proxy = e.proxy, &raw = e.raw;
+  const bool star = proxy.has_star(), key = e.extra == Evaluation::Extra::key;
+  const std::size_t at = kPaperEpsilonIndex;
   std::string line = str_format("step %lld: val loss %.4f, sink_1 %.2f%% (raw %.2f%%)",
-                                static_cast<long long>(record.step), e.val_loss, e.sink_1, e.sink_1_raw);
-  if (e.star) line += str_format(", sink_* %.2f%% (raw %.2f%%)", e.star->sink, e.star->sink_raw);
-  line += str_format(", alpha_1 %.4f (max %.4f)", e.alpha_1, e.alpha_1_max);
-  if (e.star) line += str_format(", alpha_* %.4f (raw %.4f)", e.star->alpha, e.star->alpha_raw);
-  line += str_format(", row sum %.3f", row_sum);
-  if (e.star && e.star->extra_key_weight)
-    line += str_format(", of it %.3f on the extra key", *e.star->extra_key_weight);
+                                static_cast<long long>(record.step), e.loss, proxy.sink_1[at], raw.sink_1[at]);
+  if (star) line += str_format(", sink_* %.2f%% (raw %.2f%%)", proxy.sink_star[at], raw.sink_star[at]);
+  line += str_format(", alpha_1 %.4f (max %.4f)", proxy.alpha_1, e.alpha_1_max);
+  if (star) line += str_format(", alpha_* %.4f (raw %.4f)", proxy.alpha_star, raw.alpha_star);
+  line += str_format(", row sum %.3f", e.row_sum + (key ? e.extra_key_weight : 0));
+  if (key) line += str_format(", of it %.3f on the extra key", e.extra_key_weight);
   return line;
 }
 

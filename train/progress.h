@@ -13,7 +13,7 @@ namespace sink {
 // `step 120/1000  12%  loss 5.432  sink_1 12.3%  sink_* 25.0%  45.2k tok/s  2m13s left`, without the last parts if they
 // do not fit into `width` columns. `measured` is the last evaluation, if any. sink_* is shown if the model has an extra
 // key or a sink token. seconds_left < 0: not known yet.
-std::string progress_line(const StepRecord& record, std::int64_t steps, const std::optional<EvalRecord>& measured,
+std::string progress_line(const StepRecord& record, std::int64_t steps, const std::optional<Evaluation>& measured,
                           double seconds_left, int width);
 // `step 100: val loss 5.31, sink_1 12.34% (raw 3.21%), alpha_1 0.123 (max 0.456), row sum 1.000`; with an extra key
 // also `sink_* 25.00% (raw 25.00%)`, `alpha_* 0.281 (raw 0.281)` and `, of it 0.270 on the extra key`
@@ -46,7 +46,7 @@ class Progress {
   bool silent_;
   bool redraws_;
   bool drawn_ = false;  // the cursor is on a redrawn line
-  std::optional<EvalRecord> measured_;
+  std::optional<Evaluation> measured_;
   std::int64_t first_step_ = -1;  // the first this process showed, and when: a resumed run has its own pace
   Clock::time_point first_time_;
   Clock::time_point last_drawn_;

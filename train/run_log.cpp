@@ -171,26 +171,21 @@ std::string joined(const std::vector<Line>& lines) {
 
 }  // namespace
 
-std::vector<std::pair<const char*, double>> values_of(const EvalRecord& e) {
-  std::vector<std::pair<const char*, double>> values{{"val_loss", e.val_loss},       {"sink_1", e.sink_1},
-                                                     {"sink_1_raw", e.sink_1_raw},   {"alpha_1", e.alpha_1},
-                                                     {"alpha_1_raw", e.alpha_1_raw}, {"alpha_1_max", e.alpha_1_max}};
-  if (const auto& star = e.star) {
-    values.insert(values.end(), {{"sink_star", star->sink},
-                                 {"sink_star_raw", star->sink_raw},
-                                 {"alpha_star", star->alpha},
-                                 {"alpha_star_raw", star->alpha_raw}});
-    if (star->extra_key_weight) values.emplace_back("extra_key_mass", *star->extra_key_weight);
-  }
-  values.insert(values.end(), {{"row_mass", e.row_sum},
-                               {"first_value_norm_ratio", e.first_value_norm_ratio},
-                               {"massive_ratio", e.massive_ratio}});
-  return values;
+std::vector<std::pair<std::string, double>> values_of(const Evaluation& e) {
+  std::vector<std::pair<std::string, double>> found;
+  for_each_measure(e, [&](const Measure& measure, bool raw, const double* scalar, auto values) {
+    if (!is_known(measure, scalar, values)) return;
+    if (scalar) found.emplace_back(key_of(measure, raw, false), *scalar);
+    if constexpr (std::is_same_v<decltype(values), const std::vector<double>*>)
+      if (measure.axes.names == kByEpsilon.names)
+        found.emplace_back(key_of(measure, raw, true), (*values)[kPaperEpsilonIndex]);
+  });
+  return found;
 }
 
 std::string to_json(const StepRecord& record) {
   std::string line = "{\"step\": " + std::to_string(record.step) + ", \"tokens\": " + std::to_string(record.tokens);
-  auto add = [&](const char* key, double value) { line += std::string(", \"") + key + "\": " + number(value); };
+  auto add = [&](const std::string& key, double value) { line += ", \"" + key + "\": " + number(value); };
   add("seconds", record.seconds);
   add("tokens_per_second", record.tokens_per_second);
   add("learning_rate", record.learning_rate);

@@ -8,32 +8,12 @@
 #include <vector>
 
 #include "engine/io/file.h"
+#include "eval/sink/measures.h"
 
 namespace sink {
 
-// What is measured on validation sequences; sinks in percent, `_raw` of weights as they act (the others of proxy
-// weights where rows do not sum to one).
-struct EvalRecord {
-  double val_loss = 0;
-  double sink_1 = 0;
-  double sink_1_raw = 0;
-  double alpha_1 = 0;  // mean over layers, heads and sequences
-  double alpha_1_raw = 0;
-  double alpha_1_max = 0;
-  double row_sum = 0;  // without the extra key's part
-  double first_value_norm_ratio = 0;
-  double massive_ratio = 0;  // |h_1| / mean |h_t| in the layer where it is largest
-
-  // Of the extra key or sink token, where the model has one.
-  struct Star {
-    double sink = 0, sink_raw = 0, alpha = 0, alpha_raw = 0;
-    std::optional<double> extra_key_weight = {};  // the extra key's part of a row
-  };
-  std::optional<Star> star = {};
-};
-
-// By the keys of metrics.jsonl, in its order.
-std::vector<std::pair<const char*, double>> values_of(const EvalRecord& record);
+// The scalars of an evaluation by their names (eval/sink/MEASURES.md), and the sinks at the paper's 0.3.
+std::vector<std::pair<std::string, double>> values_of(const Evaluation& evaluation);
 
 struct StepRecord {
   std::int64_t step = 0;
@@ -44,7 +24,7 @@ struct StepRecord {
   double train_loss = 0;
   double grad_norm = 0;
   bool skipped = false;  // NaN: the weights were left alone
-  std::optional<EvalRecord> evaluation;
+  std::optional<Evaluation> evaluation;
 };
 
 // The line, without its end. Values are printed as %.9g; NaN and infinities are the texts "nan", "inf", "-inf".

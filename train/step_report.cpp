@@ -1,7 +1,5 @@
 #include "train/step_report.h"
 
-#include <algorithm>
-
 namespace sink {
 
 void StepReport::on_step(TrainingRun& run, const StepResult& result, const Evaluation* evaluation) {
@@ -23,28 +21,9 @@ void StepReport::on_step(TrainingRun& run, const StepResult& result, const Evalu
                     .grad_norm = result.gradient_norm,
                     .skipped = result.skipped,
                     .evaluation = {}};
-  if (evaluation) record.evaluation = record_of(*evaluation);
+  if (evaluation) record.evaluation = *evaluation;
   log_.write(record);
   progress_.show(record);
-}
-
-EvalRecord record_of(const Evaluation& e) {
-  EvalRecord record{.val_loss = e.loss,
-                    .sink_1 = e.proxy.sink_k[kPaperEpsilonIndex].front(),
-                    .sink_1_raw = e.raw.sink_k[kPaperEpsilonIndex].front(),
-                    .alpha_1 = e.proxy.alpha_1(),
-                    .alpha_1_raw = e.raw.alpha_1(),
-                    .alpha_1_max = e.alpha_1_max,
-                    .row_sum = e.row_sum,
-                    .first_value_norm_ratio = e.first_value_norm_ratio,
-                    .massive_ratio = *std::ranges::max_element(e.massive_ratio)};
-  if (!e.proxy.star) return record;
-  record.star = {.sink = e.proxy.star->sink[kPaperEpsilonIndex],
-                 .sink_raw = e.raw.star->sink[kPaperEpsilonIndex],
-                 .alpha = e.proxy.star->alpha,
-                 .alpha_raw = e.raw.star->alpha};
-  if (e.extra == Evaluation::Extra::key) record.star->extra_key_weight = e.extra_key_weight;
-  return record;
 }
 
 }  // namespace sink

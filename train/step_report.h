@@ -27,7 +27,4 @@ class StepReport : public TrainingObserver {
   double seconds_per_step_ = 0;  // a running mean: single steps are at the mercy of the scheduler
 };
 
-// What of an evaluation a line of metrics.jsonl says: sinks at the paper's 0.3.
-EvalRecord record_of(const Evaluation& evaluation);
-
 }  // namespace sink

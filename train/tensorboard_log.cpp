@@ -20,7 +20,7 @@ double now() { return std::chrono::duration<double>(std::chrono::system_clock::n
 
 // The name of a key of metrics.jsonl, with its card.
 std::string scalar_name(const std::string& key) {
-  if (key == "val_loss") return "loss/validation";
+  if (key == name_of(&Evaluation::loss)) return "loss/validation";
   return (key.starts_with("sink_") || key.starts_with("alpha_") ? "sink/" : "attention/") + key;
 }
 
@@ -46,7 +46,7 @@ void TensorboardLog::on_step(TrainingRun& run, const StepResult& result, const E
                                                       {"training/learning_rate", result.learning_rate}};
   if (result.seconds > 0) scalars.push_back({"training/tokens_per_second", tokens / result.seconds});
   if (evaluation)
-    for (const auto& [key, value] : values_of(record_of(*evaluation))) scalars.emplace_back(scalar_name(key), value);
+    for (const auto& [key, value] : values_of(*evaluation)) scalars.emplace_back(scalar_name(key), value);
   write(tensorboard_scalars(now(), result.step, scalars));
 }
 

@@ -112,9 +112,7 @@ Evaluation write_evaluation(TrainingRun& run, const std::string& name, const Run
 // A fine-tuned model is compared with what it was: that is measured before the first step, and returned as a line.
 std::string measured_before(TrainingRun& run, const std::string& name, const RunFolder& folder) {
   if (run.config().initial.empty() || run.state().step > 0) return "";
-  StepRecord record{.evaluation =
-                        record_of(write_evaluation(run, name + ", before", folder, folder.evaluation_before()))};
-  return evaluation_line(record);
+  return evaluation_line({.evaluation = write_evaluation(run, name + ", before", folder, folder.evaluation_before())});
 }
 
 // A reader that left is no error: the run is done and saved.

@@ -36,8 +36,8 @@ std::pair<std::int64_t, std::int64_t> head_to_show(const Evaluation& evaluation)
   for (std::size_t l = 0; l < weight.size(); ++l)
     for (std::size_t h = 0; h < weight[l].size(); ++h) {
       weight[l][h] = std::abs(weight[l][h]);
-      if (const auto& star = evaluation.raw.star)
-        weight[l][h] = std::max(weight[l][h], std::abs(star->alpha_layer_head[l][h]));
+      if (evaluation.raw.has_star())
+        weight[l][h] = std::max(weight[l][h], std::abs(evaluation.raw.alpha_star_layer_head[l][h]));
     }
   return largest_cell(weight);
 }

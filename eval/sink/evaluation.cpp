@@ -7,7 +7,6 @@
 
 #include "eval/sink/attention_patterns.h"
 #include "eval/sink/evaluation_hooks.h"
-#include "eval/sink/even_attention.h"
 
 namespace sink {
 namespace {
@@ -82,34 +81,6 @@ std::vector<std::int64_t> places_of(const FixedToken& fixed, const Batch& sequen
   return places;
 }
 
-class ColumnSumHooks final : public ForwardHooks {
- public:
-  ColumnSumHooks(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t N, std::int64_t T, std::int64_t positions)
-      : sizes_(sizes),
-        extra_tokens_(extra_tokens),
-        T_(T),
-        K_(std::min(positions, T)),
-        raw(N, sizes.layers, sizes.heads, T, K_),
-        proxy(N, sizes.layers, sizes.heads, T, K_) {}
-  void attention(AttentionPoint& point) override {
-    const AttentionStatistics s = point.statistics(K_ + extra_tokens_);
-    const ValueTable rows_BX =
-        rows_that_see(sizes_, point.layer, T_, extra_tokens_, s.column_raw_BHX.dim(0), K_ + extra_tokens_, documents);
-    raw.store(sequence, point.layer, s.column_raw_BHX, rows_BX, extra_tokens_, point.has_extra_key, s.extra_raw_BH);
-    proxy.store(sequence, point.layer, s.column_proxy_BHX, rows_BX, extra_tokens_, point.has_extra_key,
-                s.extra_proxy_BH);
-  }
-
- private:
-  const Sizes& sizes_;
-  std::int64_t extra_tokens_, T_, K_;
-
- public:
-  std::int64_t sequence = 0;  // the first of the next forward pass
-  DocumentPlaces documents;   // of its sequences
-  AlphaTable raw, proxy;
-};
-
 void require_finite(double value, const std::string& what) {
   if (!std::isfinite(value))
     throw Error(what + " is not finite, because values inside the model are too large: expected a model whose " +
@@ -149,7 +120,7 @@ Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t b
   }
   Evaluation evaluation = hooks.evaluation();
   if (fixed)
-    evaluation.fixed = hooks.fixed(places_of(*fixed, sequences), model.sizes(), sequences.documents().to(Device::cpu));
+    hooks.add_fixed(places_of(*fixed, sequences), model.sizes(), sequences.documents().to(Device::cpu), evaluation);
   evaluation.loss_by_position = hooks.loss_by_position(sequences.targets_BT());
   evaluation.targets = sequences.predicted();
   evaluation.loss = evaluation.targets > 0 ? loss_sum / static_cast<double>(evaluation.targets) : std::nan("");
@@ -166,14 +137,14 @@ void add_sinks_by_length(LanguageModel& model, const Batch& sequences, std::int6
   const std::int64_t N = sequences.sequences();
   for (std::int64_t T : lengths) {
     const Batch part = sequences.first(T);
-    ColumnSumHooks hooks(model.sizes(), model.extra_tokens(), N, T, positions);
-    for (hooks.sequence = 0; hooks.sequence < N; hooks.sequence += batch) {
-      const Batch rows = part.rows(hooks.sequence, std::min(N, hooks.sequence + batch));
-      hooks.documents = rows.documents();
+    EvaluationHooks hooks(model.sizes(), model.extra_tokens(), N, T, {.positions = positions, .scores_only = true});
+    for (std::int64_t n = 0; n < N; n += batch) {
+      const Batch rows = part.rows(n, std::min(N, n + batch));
+      hooks.begin_batch(n, rows.documents());
       model.loss(rows, 1, {.hooks = &hooks});
     }
-    by_length.proxy.push_back(hooks.proxy.scores(epsilons));
-    by_length.raw.push_back(hooks.raw.scores(epsilons));
+    by_length.proxy.push_back(hooks.proxy().scores(epsilons));
+    by_length.raw.push_back(hooks.raw().scores(epsilons));
   }
 }
 

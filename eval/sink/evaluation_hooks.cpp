@@ -9,6 +9,7 @@
 #include "engine/ops/reductions/row_statistics.h"
 #include "engine/tensor_view.h"
 #include "eval/sink/even_attention.h"
+#include "eval/sink/measured_point.h"
 
 namespace sink {
 namespace {
@@ -19,13 +20,6 @@ ValueTable zeros(std::int64_t rows, std::int64_t columns) {
 
 void divide(std::vector<double>& row, double by) {
   for (double& value : row) value /= by;
-}
-
-double mean(const ValueTable& table) {
-  double sum = 0, cells = 0;
-  for (const auto& row : table)
-    for (double value : row) sum += value, ++cells;
-  return sum / cells;
 }
 
 // norms[0] / mean of the others; 1 if there are none.
@@ -71,61 +65,82 @@ void add_ratios(double& sum, const Tensor& lengths_NT) {
   }
 }
 
-// f(table) for every table of an Evaluation that is a mean over sequences, in a fixed order.
+// f(measure, values) for every measure that is a sum over sequences, in a fixed order; values is a table, or a row.
 template <class E, class F>
-void for_each_table(E& e, F&& f) {
-  for (auto* table : {&e.hidden_norm, &e.hidden_before_norm_norm, &e.hidden_kurtosis, &e.hidden_largest, &e.key_norm,
-                      &e.value_norm, &e.row_sum_layer_head, &e.extra_key_weight_layer_head, &e.entropy_layer_head,
-                      &e.value_share_layer_head, &e.first_key.dot, &e.first_key.norm_product, &e.first_key.cosine,
-                      &e.other_keys.dot, &e.other_keys.norm_product, &e.other_keys.cosine})
-    f(*table);
+void for_each_sum(E& e, F&& f) {
+  for (const Measure& measure : kMeasures)
+    std::visit(
+        [&](auto member) {
+          if constexpr (requires { e.*member; })
+            if (measure.source.index() > 0) f(measure, e.*member);
+        },
+        measure.values);
 }
 
-// All rows of sums, in a fixed order.
+// f(row) for all rows of sums, in a fixed order.
 template <class E, class F>
 void for_each_row(E& sums, F&& f) {
-  for_each_table(sums, [&](auto& table) { std::for_each(table.begin(), table.end(), f); });
-  for (auto* row : {&sums.massive_ratio, &sums.massive_ratio_before_norm, &sums.loss_by_position}) f(*row);
+  for_each_sum(sums, [&]<class Sums>(const Measure&, Sums& values) {
+    if constexpr (std::is_same_v<std::remove_const_t<Sums>, ValueTable>)
+      std::for_each(values.begin(), values.end(), f);
+    else
+      f(values);
+  });
+}
+
+// The part of a source of type S; null for another one.
+template <class S>
+const S* source_of(const Measure& measure) {
+  return std::get_if<S>(&measure.source);
 }
 
 }  // namespace
 
-EvaluationHooks::EvaluationHooks(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t sequences, std::int64_t T)
+EvaluationHooks::EvaluationHooks(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t sequences, std::int64_t T,
+                                 const Options& options)
     : sizes_(sizes),
       extra_tokens_(extra_tokens),
-      K_(std::min(T, kSinkPositions)),
+      K_(std::min(T, options.positions)),
+      scores_only_(options.scores_only),
       raw_(sequences, sizes.layers, sizes.heads, T, K_),
       proxy_(sequences, sizes.layers, sizes.heads, T, K_) {
+  later_rows_.assign(static_cast<std::size_t>(sizes.layers), 0);
   sums_.sequences = sequences;
   sums_.context = T;
   for (std::int64_t layer = 0; layer < sizes.layers; ++layer)
     sums_.first_key_rows.push_back(
         static_cast<std::int64_t>(rows_that_see(sizes, layer, T, extra_tokens, 1, extra_tokens + 1)[0].back()));
-  for_each_table(sums_, [&](ValueTable& table) { table = zeros(sizes.layers, sizes.heads); });
-  for (ValueTable* table : {&sums_.hidden_before_norm_norm, &sums_.key_norm, &sums_.value_norm})
-    *table = zeros(sizes.layers, T + extra_tokens);
-  for (ValueTable* table : {&sums_.hidden_norm, &sums_.hidden_kurtosis, &sums_.hidden_largest})
-    *table = zeros(sizes.layers + 1, T + extra_tokens);
-  sums_.massive_ratio.assign(sums_.hidden_norm.size(), 0);
-  sums_.massive_ratio_before_norm.assign(sums_.key_norm.size(), 0);
-  sums_.loss_by_position.assign(static_cast<std::size_t>(T), 0);
+  for_each_sum(sums_, [&]<class Sums>(const Measure& measure, Sums& values) {
+    const OfVectors* of = source_of<OfVectors>(measure);
+    const std::int64_t layers = sizes.layers + (of && of->vectors == Vectors::hidden);
+    if constexpr (std::is_same_v<Sums, ValueTable>)
+      values = zeros(layers, of ? T + extra_tokens : sizes.heads);
+    else
+      values.assign(static_cast<std::size_t>(of ? layers : T), 0);
+  });
 }
 
-void EvaluationHooks::hidden_state(std::int64_t l, const Tensor& x_BTC) {
-  const auto row = static_cast<std::size_t>(l);
-  const VectorStatistics s(x_BTC);
-  add_rows(sums_.hidden_norm[row], s.lengths_NT);
-  add_rows(sums_.hidden_kurtosis[row], s.kurtoses_NT);
-  add_rows(sums_.hidden_largest[row], s.largest_NT);
-  add_ratios(sums_.massive_ratio[row], s.lengths_NT);
+void EvaluationHooks::add_vectors(Vectors vectors, std::int64_t layer, const Tensor& x) {
+  if (scores_only_) return;
+  const VectorStatistics s(x);
+  for_each_sum(sums_, [&]<class Sums>(const Measure& measure, Sums& values) {
+    const OfVectors* of = source_of<OfVectors>(measure);
+    if (!of || of->vectors != vectors) return;
+    auto& sum = values[static_cast<std::size_t>(layer)];
+    if constexpr (std::is_same_v<Sums, ValueTable>)
+      add_rows(sum, of->what == OfVector::length     ? s.lengths_NT
+                    : of->what == OfVector::kurtosis ? s.kurtoses_NT
+                                                     : s.largest_NT);
+    else
+      add_ratios(sum, s.lengths_NT);
+  });
 }
+
+void EvaluationHooks::hidden_state(std::int64_t l, const Tensor& x_BTC) { add_vectors(Vectors::hidden, l, x_BTC); }
 
 void EvaluationHooks::residual_before_norm(std::int64_t layer, const Tensor& x_BTC) {
   before_norm_seen_ = true;
-  const auto row = static_cast<std::size_t>(layer);
-  const VectorStatistics s(x_BTC);
-  add_rows(sums_.hidden_before_norm_norm[row], s.lengths_NT);
-  add_ratios(sums_.massive_ratio_before_norm[row], s.lengths_NT);
+  add_vectors(Vectors::before_norm, layer, x_BTC);
 }
 
 void EvaluationHooks::attention(AttentionPoint& point) {
@@ -136,21 +151,24 @@ void EvaluationHooks::attention(AttentionPoint& point) {
                                            K_ + extra_tokens_, documents_);
   raw_.store(sequence_, point.layer, s.column_raw_BHX, rows_BX, extra_tokens_, extra_key_, s.extra_raw_BH);
   proxy_.store(sequence_, point.layer, s.column_proxy_BHX, rows_BX, extra_tokens_, extra_key_, s.extra_proxy_BH);
-  if (extra_key_)
-    add_heads(sums_.extra_key_weight_layer_head[layer], s.extra_raw_BH,
-              1 / static_cast<double>(sums_.context + extra_tokens_));
-  for (auto [table, values_BH] : {std::pair(&sums_.row_sum_layer_head, &s.row_sum_BH),
-                                  {&sums_.entropy_layer_head, &s.entropy_BH},
-                                  {&sums_.value_share_layer_head, &s.value_share_BH},
-                                  {&sums_.first_key.dot, &s.key1_dot_BH},
-                                  {&sums_.first_key.norm_product, &s.key1_norms_BH},
-                                  {&sums_.first_key.cosine, &s.key1_cosine_BH},
-                                  {&sums_.other_keys.dot, &s.other_dot_BH},
-                                  {&sums_.other_keys.norm_product, &s.other_norms_BH},
-                                  {&sums_.other_keys.cosine, &s.other_cosine_BH}})
-    add_heads((*table)[layer], *values_BH);
-  add_rows(sums_.key_norm[layer], VectorStatistics(point.k_BGTD).lengths_NT);
-  add_rows(sums_.value_norm[layer], VectorStatistics(point.v_BGTD).lengths_NT);
+  if (scores_only_) return;
+  for (const std::vector<double>& rows_X : rows_BX) later_rows_[layer] += rows_X[0] > 1;
+  const MeasuredPoint measured{point, rows_BX, extra_tokens_, K_ + extra_tokens_};
+  for_each_sum(sums_, [&]<class Sums>(const Measure& measure, Sums& values) {
+    if constexpr (std::is_same_v<Sums, ValueTable>) {
+      if (const OfPoint* of = source_of<OfPoint>(measure)) {
+        if (const Tensor values_BH = of->compute(measured); values_BH.defined())
+          add_heads(values[layer], values_BH);
+        else
+          values[layer].assign(values[layer].size(), kUnknown);
+      }
+      if (const OfAttention* of = source_of<OfAttention>(measure))
+        add_heads(values[layer], s.*of->statistic,
+                  of->is_sum ? 1 / static_cast<double>(sums_.context + extra_tokens_) : 1);
+    }
+  });
+  add_vectors(Vectors::key, point.layer, point.k_BGTD);
+  add_vectors(Vectors::value, point.layer, point.v_BGTD);
 }
 
 void EvaluationHooks::add_losses(const Tensor& loss_BT) {
@@ -162,6 +180,7 @@ std::vector<double> EvaluationHooks::sums() const {
   std::vector<double> sums{extra_key_ ? 1.0 : 0.0, before_norm_seen_ ? 1.0 : 0.0};
   auto append = [&](const std::vector<double>& row) { sums.insert(sums.end(), row.begin(), row.end()); };
   for_each_row(sums_, append);
+  append(later_rows_);
   append(raw_.values());
   append(proxy_.values());
   return sums;
@@ -182,6 +201,8 @@ void EvaluationHooks::merge(std::int64_t sequence, const std::vector<double>& su
     auto other = take(row.size());
     for (std::size_t i = 0; i < row.size(); ++i) row[i] += other[i];
   });
+  auto later_rows = take(later_rows_.size());
+  for (std::size_t l = 0; l < later_rows.size(); ++l) later_rows_[l] += later_rows[l];
   auto alphas = take(left.size());
   raw_.set_values(sequence, alphas.first(alphas.size() / 2));
   proxy_.set_values(sequence, alphas.subspan(alphas.size() / 2));
@@ -194,35 +215,44 @@ std::vector<double> EvaluationHooks::loss_by_position(const Tensor& targets_NT) 
   return loss;
 }
 
-std::optional<Evaluation::Fixed> EvaluationHooks::fixed(const std::vector<std::int64_t>& places, const Sizes& sizes,
-                                                        const DocumentPlaces& documents) const {
-  Evaluation::Fixed sums;
-  double sequences = 0, even = 0;
+void EvaluationHooks::add_fixed(const std::vector<std::int64_t>& places, const Sizes& sizes,
+                                const DocumentPlaces& documents, Evaluation& evaluation) const {
+  double sequences = 0, alpha = 0, even = 0;
   VisibleKeys keys = visible_keys(sizes, sums_.context, extra_tokens_, extra_key_);
   for (std::size_t n = 0; n < places.size(); ++n) {
     if (places[n] < 0) continue;
     ++sequences;
     if (documents.defined())
       keys.document_starts = documents.starts_BT.data<std::int32_t>() + static_cast<std::int64_t>(n) * keys.T;
-    sums.alpha += proxy_.alpha(static_cast<std::int64_t>(n), places[n]);
+    alpha += proxy_.alpha(static_cast<std::int64_t>(n), places[n]);
     even += even_alpha(keys, places[n] + 1);
   }
-  if (sequences == 0) return std::nullopt;
-  return Evaluation::Fixed{sums.alpha / sequences, sums.alpha / even};
+  if (sequences == 0) return;
+  evaluation.alpha_fixed = alpha / sequences;
+  evaluation.alpha_fixed_over_even = alpha / even;
 }
 
 Evaluation EvaluationHooks::evaluation() const {
   Evaluation e = sums_;
   const auto N = static_cast<double>(e.sequences), N_times_G = static_cast<double>(e.sequences * sizes_.key_heads());
-  for_each_table(e, [&](ValueTable& table) {
-    for (auto& row : table) divide(row, &table == &e.key_norm || &table == &e.value_norm ? N_times_G : N);
+  for_each_sum(e, [&]<class Sums>(const Measure& measure, Sums& values) {
+    const OfVectors* of = source_of<OfVectors>(measure);
+    const OfAttention* of_attention = source_of<OfAttention>(measure);
+    if ((of && of->vectors == Vectors::before_norm && !before_norm_seen_) ||
+        (of_attention && of_attention->is_sum && !extra_key_))
+      return values.clear();
+    const OfPoint* of_point = source_of<OfPoint>(measure);
+    const bool of_key_heads = of && (of->vectors == Vectors::key || of->vectors == Vectors::value);
+    if constexpr (std::is_same_v<Sums, ValueTable>) {
+      if (of_point && std::isnan(values[0][0])) return values.clear();
+      for (std::size_t l = 0; l < values.size(); ++l)
+        divide(values[l], of_key_heads ? N_times_G : of_point && of_point->of_later_rows ? later_rows_[l] : N);
+    } else {
+      divide(values, N);
+    }
+    if (const auto* scalar = std::get_if<double Evaluation::*>(&measure.scalar))
+      e.** scalar = summary_of(measure, values);
   });
-  divide(e.massive_ratio, N);
-  divide(e.massive_ratio_before_norm, N);
-  if (!before_norm_seen_) {
-    e.hidden_before_norm_norm.clear();
-    e.massive_ratio_before_norm.clear();
-  }
   e.loss_by_position.clear();
   e.extra = extra_tokens_ > 0 ? Evaluation::Extra::token
             : extra_key_      ? Evaluation::Extra::key
@@ -231,10 +261,7 @@ Evaluation EvaluationHooks::evaluation() const {
   e.raw = raw_.scores();
   auto [layer, head] = largest_cell(e.proxy.alpha_1_layer_head);
   e.alpha_1_max = e.proxy.alpha_1_layer_head[static_cast<std::size_t>(layer)][static_cast<std::size_t>(head)];
-  e.row_sum = mean(e.row_sum_layer_head);
-  e.value_share = mean(e.value_share_layer_head);
-  e.extra_key_weight = mean(e.extra_key_weight_layer_head);
-  e.entropy = mean(e.entropy_layer_head);
+  e.first_value_norm_ratio = 0;
   for (const auto& norms : e.value_norm)
     e.first_value_norm_ratio += ratio_to_others(norms) / static_cast<double>(e.value_norm.size());
   return e;

@@ -1,10 +1,12 @@
 #include "eval/sink/evaluation_json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "engine/tensor_view.h"
 
@@ -36,30 +38,24 @@ Json rounded(const std::vector<T>& values) {
   for (const T& value : values) array.push_back(rounded(value));
   return array;
 }
-Json rounded(const Evaluation::Split& split) {
-  return {
-      {"dot", rounded(split.dot)}, {"norm_product", rounded(split.norm_product)}, {"cosine", rounded(split.cosine)}};
-}
 
-const char* name_of(Evaluation::Extra extra) {
-  return extra == Evaluation::Extra::none ? "none" : extra == Evaluation::Extra::key ? "key" : "token";
-}
-
-// Scores of one kind of weights; `suffix` ends the keys.
-void add_scores(Json& json, const SinkScores& scores, const std::string& suffix) {
-  std::vector<double> sink_1;
-  for (const auto& sink_k : scores.sink_k) sink_1.push_back(sink_k.front());
-  json["sink_1" + suffix] = rounded(sink_1);
-  json["alpha_1" + suffix] = rounded(scores.alpha_1());
-  json["alpha_k" + suffix] = rounded(scores.alpha_k);
-  json["sink_k" + suffix] = rounded(scores.sink_k[kPaperEpsilonIndex]);
-  json["sink_k_epsilon" + suffix] = rounded(scores.sink_k);
-  json["alpha_1_layer_head" + suffix] = rounded(scores.alpha_1_layer_head);
-  json["alpha_layer_head_k" + suffix] = rounded(scores.alpha_layer_head_k);
-  if (!scores.star) return;
-  json["sink_star" + suffix] = rounded(scores.star->sink);
-  json["alpha_star" + suffix] = rounded(scores.star->alpha);
-  json["alpha_star_layer_head" + suffix] = rounded(scores.star->alpha_layer_head);
+// The measures; `about` gets unit and axes of each key.
+void add_measures(Json& json, const Evaluation& e, Json& about) {
+  for_each_measure(e, [&](const Measure& measure, bool raw, const double* scalar, auto values) {
+    const auto add = [&](const std::string& key, const auto& value) {
+      std::string path = "/" + key;
+      std::ranges::replace(path, '.', '/');
+      json[Json::json_pointer(path)] = rounded(value);
+      Json axes = Json::array();
+      std::istringstream names(measure.axes.names);
+      if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, double>)
+        for (std::string axis; names >> axis;) axes.push_back(axis);
+      about[key] = {{"unit", measure.unit}, {"axes", axes}};
+    };
+    if (!is_known(measure, scalar, values)) return;
+    if (scalar) add(key_of(measure, raw, false), *scalar);
+    if constexpr (!std::is_null_pointer_v<decltype(values)>) add(key_of(measure, raw, true), *values);
+  });
 }
 
 void add_by_length(Json& json, const Evaluation::ByLength& sinks) {
@@ -68,10 +64,10 @@ void add_by_length(Json& json, const Evaluation::ByLength& sinks) {
   for (const auto& [suffix, scores] : {std::pair("", &sinks.proxy), std::pair("_raw", &sinks.raw)})
     for (const SinkScores& at : *scores) {
       by_length[std::string("alpha_k") + suffix].push_back(rounded(at.alpha_k));
-      by_length[std::string("sink_k") + suffix].push_back(rounded(at.sink_k));
-      if (!at.star) continue;
-      by_length[std::string("alpha_star") + suffix].push_back(rounded(at.star->alpha));
-      by_length[std::string("sink_star") + suffix].push_back(rounded(at.star->sink));
+      by_length[std::string("sink_k") + suffix].push_back(rounded(at.sink_k_epsilon));
+      if (!at.has_star()) continue;
+      by_length[std::string("alpha_star") + suffix].push_back(rounded(at.alpha_star));
+      by_length[std::string("sink_star") + suffix].push_back(rounded(at.sink_star));
     }
 }
 
@@ -158,11 +154,7 @@ void add_context(Json& json, const Evaluation& e, const EvaluationContext& c) {
   };
   add_if_known("machine", c.machine);
   if (c.ranks > 1) json["ranks"] = c.ranks;
-  json.update({{"config_toml", c.config_toml},
-               {"val_loss", rounded(e.loss)},
-               {"sequences", e.sequences},
-               {"context", e.context},
-               {"input", c.input}});
+  json.update({{"config_toml", c.config_toml}, {"sequences", e.sequences}, {"context", e.context}, {"input", c.input}});
   if (c.input.ends_with("random") || c.input.ends_with("repeated")) json["input_seed"] = c.input_seed;
   add_if_known("positions", c.positions);
   add_if_known("data", c.data);
@@ -176,46 +168,19 @@ void add_context(Json& json, const Evaluation& e, const EvaluationContext& c) {
 }  // namespace
 
 std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
-  Json json;
+  Json json, about;
   add_context(json, e, c);
-  json["extra"] = name_of(e.extra);
-  json["sink_epsilon"] = kSinkEpsilons;
+  json["extra"] = kExtraNames[static_cast<std::size_t>(e.extra)];
+  json["sink_epsilon"] = e.sink_epsilon;
   json["first_key_rows"] = e.first_key_rows;
-  add_scores(json, e.proxy, "");
-  add_scores(json, e.raw, "_raw");
+  add_measures(json, e, about);
   add_by_length(json, e.by_length);
-  json["alpha_1_max"] = rounded(e.alpha_1_max);
-  if (e.fixed)
-    json.update({{"alpha_fixed", rounded(e.fixed->alpha)}, {"alpha_fixed_over_even", rounded(e.fixed->over_even)}});
-  json["row_mass"] = rounded(e.row_sum);
-  json["entropy"] = rounded(e.entropy);
-  json["row_mass_layer_head"] = rounded(e.row_sum_layer_head);
-  json["entropy_layer_head"] = rounded(e.entropy_layer_head);
-  if (e.extra == Evaluation::Extra::key) {
-    json["extra_key_mass"] = rounded(e.extra_key_weight);
-    json["extra_key_mass_layer_head"] = rounded(e.extra_key_weight_layer_head);
-  }
-  json["first_value_norm_ratio"] = rounded(e.first_value_norm_ratio);
-  json["value_share"] = rounded(e.value_share);
-  json["value_share_layer_head"] = rounded(e.value_share_layer_head);
-  json["loss_position"] = rounded(e.loss_by_position);
-  json["hidden_norm_layer_position"] = rounded(e.hidden_norm);
-  json["key_norm_layer_position"] = rounded(e.key_norm);
-  json["value_norm_layer_position"] = rounded(e.value_norm);
-  json["hidden_kurtosis_layer_position"] = rounded(e.hidden_kurtosis);
-  json["hidden_largest_layer_position"] = rounded(e.hidden_largest);
-  json["massive_ratio_layer"] = rounded(e.massive_ratio);
-  if (!e.hidden_before_norm_norm.empty()) {
-    json["hidden_before_norm_layer_position"] = rounded(e.hidden_before_norm_norm);
-    json["massive_ratio_before_norm_layer"] = rounded(e.massive_ratio_before_norm);
-  }
-  json["qk_first_key"] = rounded(e.first_key);
-  json["qk_other_keys"] = rounded(e.other_keys);
   // Token texts can end inside a character: replaced instead of refused.
   std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace);
-  if (e.patterns.weights.empty()) return text + "\n";
   text.resize(text.size() - 2);  // "\n}"
-  return text + ",\n \"maps\": " + patterns_json(e.patterns, c) + "\n}\n";
+  text += ",\n \"measures\": " + about.dump();
+  if (!e.patterns.weights.empty()) text += ",\n \"maps\": " + patterns_json(e.patterns, c);
+  return text + "\n}\n";
 }
 
 }  // namespace sink

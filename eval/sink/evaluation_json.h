@@ -32,10 +32,9 @@ struct EvaluationContext {
 
 // JSON text with a line end, dated now.
 //
-// Sinks are percentages, losses and entropies nats. Where there are both, keys without `_raw` are of proxy weights.
-// Positions are inside the model: a sink token comes first. Besides the fields of EvaluationContext:
-//   val_loss sequences context input   the measured sequences (context: tokens of one, without a sink token); val_loss
-//                                      is "nan" without targets: for one token, and a backbone without unembedding
+// The measures are those of eval/sink/MEASURES.md; the object `measures` has unit and axes of each key. Besides the
+// fields of EvaluationContext:
+//   sequences context input            the measured sequences (context: tokens of one, without a sink token)
 //   input_seed                         of random and repeated input
 //   data measured_data_sha256          of text: its folder, and the checksum of that folder's tokens, which is
 //                                      data_sha256 where the text is that of training
@@ -47,31 +46,12 @@ struct EvaluationContext {
 //   epochs domains                     from training on text: passes over the data; [{name, tokens: in use for
 //                                      training, share: of the tokens read, epochs}]
 //   extra                              none | key (an extra key for every query) | token (a sink token)
-//   sink_epsilon sink_1[_raw]          [epsilon]; sink_k[_raw]: [k] at the 0.3 of the paper; sink_k_epsilon[_raw]:
-//                                      [epsilon][k]
+//   sink_epsilon                       the thresholds; 0.3 is the paper's
 //   first_key_rows                     [layer]: rows that see the first token, by which its column sum is divided
-//                                      (of one document): all, but in layers with a shorter window. alpha_k is the sum
-//                                      of a_ik over the rows that see key k, divided by their number
-//   alpha_1[_raw] alpha_1_max alpha_k[_raw] alpha_1_layer_head[_raw] alpha_layer_head_k[_raw]
-//   sink_star[_raw] alpha_star[_raw] alpha_star_layer_head[_raw]   the same for an extra key, with alpha of
-//                                      (1 + sum_i a_i*) / (T + 1), or a sink token, the mean over the rows that see it
-//   alpha_fixed alpha_fixed_over_even  of a fixed token at another position than the first, proxy
+//                                      (of one document): all, but in layers with a shorter window
 //   by_length                          {length, epsilon, alpha_k[_raw]: [T][k], sink_k[_raw]: [T][epsilon][k],
 //                                      alpha_star[_raw]: [T], sink_star[_raw]: [T][epsilon]} of the first T tokens,
 //                                      with --length or --epsilon
-//   row_mass entropy, and _layer_head  means over rows of sum_j a_ij without the extra key, and of the entropy
-//   extra_key_mass, and _layer_head    mean weight of the extra key
-//   first_value_norm_ratio             |v_1| / mean over t > 1 of |v_t|, whose lengths are means over sequences and
-//                                      heads; mean over layers
-//   value_share, value_share_layer_head  |a_i1| |v_1| / sum_j |a_ij| |v_j|, mean over the rows i > 1 that see key 1;
-//                                      j goes over the extra key, too
-//   loss_position                      [position], "nan" without targets
-//   hidden_kurtosis_layer_position hidden_largest_layer_position   [layer 0 ... L][position], over the elements of h_t
-//   hidden_norm_layer_position         [layer 0 ... L][position]; key_norm_, value_norm_: [layer 0 ... L-1][position]
-//   massive_ratio_layer                [layer 0 ... L], |h_1| / mean over t > 1 of |h_t|, mean over sequences
-//   hidden_before_norm_layer_position massive_ratio_before_norm_layer   [layer 1 ... L], post-norm only
-//   qk_first_key, qk_other_keys        {dot, norm_product, cosine: [layer][head]} of q_i and k_j, unscaled: means over
-//                                      the rows i > 1 that see key 1; over all visible pairs with i, j > 1
 //   maps                               attention patterns of a few sequences (eval/sink/attention_patterns.h), raw,
 //                                      with four digits:
 //     {layers, heads, extra_key: whether the first column is the extra key,

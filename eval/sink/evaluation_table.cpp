@@ -1,6 +1,7 @@
 #include "eval/sink/evaluation_table.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "engine/io/printable.h"
@@ -24,12 +25,28 @@ std::string scores(double alpha, const std::vector<double>& sinks) {
   for (double sink : sinks) line += str_format(" %8.2f", sink);
   return line;
 }
-std::string scores_of_star(const SinkScores& s) { return scores(s.star->alpha, s.star->sink); }
+std::string scores_of_star(const SinkScores& s) { return scores(s.alpha_star, s.sink_star); }
 // Of key k, from 0.
 std::string scores_of_key(const SinkScores& s, std::size_t k) {
   std::vector<double> sinks;
-  for (const auto& sink_k : s.sink_k) sinks.push_back(sink_k[k]);
+  for (const auto& sink_k : s.sink_k_epsilon) sinks.push_back(sink_k[k]);
   return scores(s.alpha_k[k], sinks);
+}
+
+// "row sum 1.0000, entropy 1.435 nats, ...": the measures that the model has, in lines of at most 100 columns.
+std::string scalar_lines(const Evaluation& e) {
+  std::string lines;
+  std::size_t begin = 0;
+  for_each_measure(e, [&](const Measure& measure, bool, const double* scalar, auto) {
+    if (measure.decimals == 0 || std::isnan(*scalar)) return;
+    std::string text = str_format("%s %.*f", measure.symbol, measure.decimals, *scalar);
+    if (measure.unit == std::string("nats") || *measure.unit == '%') text += std::string(" ") + measure.unit;
+    const bool fits = lines.size() - begin + text.size() < 98;
+    if (!lines.empty()) lines += fits ? ", " : ",\n";
+    if (!fits) begin = lines.size();
+    lines += text;
+  });
+  return lines + "\n";
 }
 
 std::string layer_line(const Evaluation& e, std::size_t layer) {
@@ -37,9 +54,9 @@ std::string layer_line(const Evaluation& e, std::size_t layer) {
   auto strongest = std::max_element(alpha.begin(), alpha.end());
   return str_format("%5zu %8.3f %4td %7.2f %7.2f %7.2f | %8.2f %7.2f %6.2f | %8.2f %7.2f %6.2f\n", layer, *strongest,
                     strongest - alpha.begin(), mean(e.row_sum_layer_head[layer]), mean(e.entropy_layer_head[layer]),
-                    e.massive_ratio[layer + 1], mean(e.first_key.dot[layer]), mean(e.first_key.norm_product[layer]),
-                    mean(e.first_key.cosine[layer]), mean(e.other_keys.dot[layer]),
-                    mean(e.other_keys.norm_product[layer]), mean(e.other_keys.cosine[layer]));
+                    e.massive_ratio[layer + 1], mean(e.first_key_dot[layer]), mean(e.first_key_norm_product[layer]),
+                    mean(e.first_key_cosine[layer]), mean(e.other_keys_dot[layer]),
+                    mean(e.other_keys_norm_product[layer]), mean(e.other_keys_cosine[layer]));
 }
 
 // Where hidden state l is, with layers from 0 as in the rows of the table: l is the output of layer l - 1.
@@ -70,17 +87,15 @@ std::string evaluation_table(const Evaluation& e, const std::string& input) {
       str_format("%s of %s (%s), ", counted(e.sequences, "sequence"), counted(e.context, "token"), input) +
       (e.targets > 0 ? str_format("loss %.4f nats\n", e.loss) : "no loss: no next token is predicted\n") +
       "       proxy: alpha    %>0.2    %>0.3    %>0.4  | raw: alpha    %>0.2    %>0.3    %>0.4\n";
-  if (e.proxy.star)
+  if (e.proxy.has_star())
     table += (e.extra == Evaluation::Extra::key ? "  extra key" : " sink token") + scores_of_star(e.proxy) + "  | " +
              scores_of_star(e.raw) + "\n";
   for (std::size_t k = 0; k < e.proxy.alpha_k.size(); ++k)
     table += str_format("   token %2zu", k + 1) + scores_of_key(e.proxy, k) + "  | " + scores_of_key(e.raw, k) + "\n";
-  if (e.fixed) table += str_format("fixed token%9.4f, %.2f times even attention\n", e.fixed->alpha, e.fixed->over_even);
+  if (!std::isnan(e.alpha_fixed))
+    table += str_format("fixed token%9.4f, %.2f times even attention\n", e.alpha_fixed, e.alpha_fixed_over_even);
   table += window_line(e.first_key_rows, e.context);
-  table += str_format("row sum %.4f, ", e.row_sum);
-  if (e.extra == Evaluation::Extra::key) table += str_format("on the extra key %.4f, ", e.extra_key_weight);
-  table += str_format("entropy %.3f nats, |v_1| / mean |v_t| %.3f\n", e.entropy, e.first_value_norm_ratio);
-  table += str_format("value share of the first key %.4f; ", e.value_share) + kurtosis_line(e);
+  table += scalar_lines(e) + kurtosis_line(e);
   table += str_format("|h_1| / mean |h_t| of the embedding %.2f; means over heads, but alpha_1 (proxy):\n",
                       e.massive_ratio.front());
   table += "layer  alpha_1 head row sum entropy   h_1/h |    q.k_1  |q||k|    cos |  q.other  |q||k|    cos\n";
@@ -102,10 +117,9 @@ std::string inputs_table(const std::vector<std::pair<std::string, Evaluation>>& 
              str_format(
                  " %5lld %4lld %7s |         %6.2f %6.2f %6.2f %7.2f | %6.2f %7.4f | %7.4f %9.3f "
                  "%9.2f ",
-                 e.sequences, e.context, (e.targets > 0 ? str_format("%.3f", e.loss) : "none").c_str(), s.sink_k[0][0],
-                 s.sink_k[1][0], s.sink_k[2][0], e.raw.sink_k[kPaperEpsilonIndex][0],
-                 s.alpha_k.size() > 1 ? s.sink_k[kPaperEpsilonIndex][1] : 0.0, s.alpha_1(), e.value_share,
-                 e.first_value_norm_ratio, *largest) +
+                 e.sequences, e.context, (e.targets > 0 ? str_format("%.3f", e.loss) : "none").c_str(), s.sink_1[0],
+                 s.sink_1[1], s.sink_1[2], e.raw.sink_1[kPaperEpsilonIndex], s.alpha_k.size() > 1 ? s.sink_k[1] : 0.0,
+                 s.alpha_1, e.value_share, e.first_value_norm_ratio, *largest) +
              place_of(largest - e.massive_ratio.begin()) + "\n";
   }
   return table + "Sinks and alpha_1 are of proxy weights, but for raw>0.3.\n";
@@ -122,7 +136,8 @@ std::string sinks_by_length_table(const Evaluation::ByLength& sinks, std::int64_
       table += str_format("T %6lld  token %-4lld", sinks.lengths[t], key) + scores_of_key(proxy, at - 1) + "  |  " +
                scores_of_key(raw, at - 1) + "\n";
     }
-    if (proxy.star) table += "          extra *   " + scores_of_star(proxy) + "  |  " + scores_of_star(raw) + "\n";
+    if (proxy.has_star())
+      table += "          extra *   " + scores_of_star(proxy) + "  |  " + scores_of_star(raw) + "\n";
   }
   return table;
 }

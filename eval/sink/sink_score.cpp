@@ -94,28 +94,31 @@ SinkScores AlphaTable::scores(const std::vector<double>& epsilons) const {
                             std::array<std::size_t, 2>{N * L * H, K});
   SinkScores scores;
   scores.alpha_k = vector_of(xt::sum(alpha_RK / all, {0}));
+  scores.alpha_1 = scores.alpha_k.front();
   for (double epsilon : epsilons)
-    scores.sink_k.push_back(
+    scores.sink_k_epsilon.push_back(
         vector_of(xt::sum(xt::cast<double>(alpha_RK > epsilon) + (alpha_RK - alpha_RK), {0}) * (100 / all)));
+  for (std::size_t e = 0; e < epsilons.size(); ++e) {
+    scores.sink_1.push_back(scores.sink_k_epsilon[e].front());
+    if (epsilons[e] == kSinkEpsilons[kPaperEpsilonIndex]) scores.sink_k = scores.sink_k_epsilon[e];
+  }
   const xt::xtensor<double, 3> alpha_LHK = xt::sum(alpha_NLHK / sequences, {0});
   for (std::size_t l = 0; l < L; ++l) scores.alpha_layer_head_k.push_back(table_of(xt::view(alpha_LHK, l)));
   scores.alpha_1_layer_head = table_of(xt::view(alpha_LHK, xt::all(), xt::all(), 0));
-  if (has_star_) scores.star = star(epsilons);
+  if (has_star_) add_star(epsilons, scores);
   return scores;
 }
 
-SinkScores::Star AlphaTable::star(const std::vector<double>& epsilons) const {
+void AlphaTable::add_star(const std::vector<double>& epsilons, SinkScores& scores) const {
   auto alpha_NLH = view<double, 3>(star_NLH_);
   auto [N, L, H] = alpha_NLH.shape();
   double sequences = static_cast<double>(N), all = static_cast<double>(N * L * H);
   auto alpha_R =
       xt::adapt(star_NLH_.data<double>(), N * L * H, xt::no_ownership(), std::array<std::size_t, 1>{N * L * H});
-  SinkScores::Star star;
-  star.alpha = xt::sum(alpha_R / all)();
+  scores.alpha_star = xt::sum(alpha_R / all)();
   for (double epsilon : epsilons)
-    star.sink.push_back(xt::sum((xt::cast<double>(alpha_R > epsilon) + (alpha_R - alpha_R)) * 100 / all)());
-  star.alpha_layer_head = table_of(xt::sum(alpha_NLH / sequences, {0}));
-  return star;
+    scores.sink_star.push_back(xt::sum((xt::cast<double>(alpha_R > epsilon) + (alpha_R - alpha_R)) * 100 / all)());
+  scores.alpha_star_layer_head = table_of(xt::sum(alpha_NLH / sequences, {0}));
 }
 
 }  // namespace sink

@@ -1,8 +1,8 @@
 // The sink metric of the paper (Gu et al. 2025, section 3.2): alpha_k and Sink_k from column sums of attention.
 //
-// alpha_k of a (sequence, layer, head) is the mean attention that key k receives over the rows that see it: its sum over
-// rows, divided by T - k + 1 under the causal mask, as in the paper. Under a window of w keys at most w rows see a key,
-// in packed sequences with a document mask those from k to the end of its document, and all rows see the keys of a
+// alpha_k of a (sequence, layer, head) is the mean attention that key k receives over the rows that see it: its sum
+// over rows, divided by T - k + 1 under the causal mask, as in the paper. Under a window of w keys at most w rows see a
+// key, in packed sequences with a document mask those from k to the end of its document, and all rows see the keys of a
 // prefix (even_attention.h counts them).
 // Sink_k^eps is the share of (layer, head) with alpha_k > eps, per sequence, averaged over sequences.
 // `raw` uses the attention weights a_ij, `proxy` the weights |a_ij| / sum_j |a_ij|. They are equal for softmax and
@@ -13,42 +13,18 @@
 // sink token is the mean of its column over the rows that see it, T + 1 without a window.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "engine/data/batch.h"
+#include "eval/sink/measures.h"
 
 namespace sink {
 
-inline constexpr std::array<double, 3> kSinkEpsilons{0.2, 0.3, 0.4};
-inline constexpr std::size_t kPaperEpsilonIndex = 1;  // kSinkEpsilons[1] is 0.3, the threshold that the paper reports
-inline constexpr std::int64_t kSinkPositions = 10;    // k = 1 ... 10
-
-// [row][column]: layers and heads, or layers and positions.
-using ValueTable = std::vector<std::vector<double>>;
 // (row, column) of the largest value that is not NaN, the first of equals.
 std::pair<std::int64_t, std::int64_t> largest_cell(const ValueTable& table);
-
-// Scores of one kind of weights, raw or proxy.
-struct SinkScores {
-  std::vector<double> alpha_k;                 // k = 1 ... K: mean over sequences, layers and heads
-  ValueTable sink_k;                           // [epsilon][k], percent
-  ValueTable alpha_1_layer_head;               // [layer][head], mean over sequences
-  std::vector<ValueTable> alpha_layer_head_k;  // [layer][head][k], mean over sequences
-  double alpha_1() const { return alpha_k.front(); }
-
-  // Of the extra key or sink token.
-  struct Star {
-    double alpha = 0;
-    std::vector<double> sink;  // [epsilon], percent
-    ValueTable alpha_layer_head;
-  };
-  std::optional<Star> star;
-};
 
 // Collects alpha_k of every (sequence, layer, head).
 class AlphaTable {
@@ -56,8 +32,9 @@ class AlphaTable {
   // N sequences of T real tokens, L layers, H heads and the first K keys.
   AlphaTable(std::int64_t N, std::int64_t L, std::int64_t H, std::int64_t T, std::int64_t K);
 
-  // The column sums of layer l for a batch whose first sequence has index `sequence`, and how many rows see each column.
-  // Both have the `extra_tokens` sink tokens first, then the K keys; extra_sums_BH is used with `extra_key` only.
+  // The column sums of layer l for a batch whose first sequence has index `sequence`, and how many rows see each
+  // column. Both have the `extra_tokens` sink tokens first, then the K keys; extra_sums_BH is used with `extra_key`
+  // only.
   void store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, const ValueTable& rows_BK,
              std::int64_t extra_tokens, bool extra_key, const Tensor& extra_sums_BH);
   // The whole table, and the values() of a table of fewer sequences copied into this one from `sequence` on.
@@ -68,7 +45,7 @@ class AlphaTable {
   SinkScores scores(const std::vector<double>& epsilons = {kSinkEpsilons.begin(), kSinkEpsilons.end()}) const;
 
  private:
-  SinkScores::Star star(const std::vector<double>& epsilons) const;
+  void add_star(const std::vector<double>& epsilons, SinkScores& scores) const;
 
   std::int64_t T_;
   bool has_star_ = false;

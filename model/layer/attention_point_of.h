@@ -1,6 +1,8 @@
 // AttentionPointOf: what hooks may request of the attention of a layer, computed by its attention operation.
 #pragma once
 
+#include <cmath>
+
 #include "autograd/ops/attention_node.h"
 #include "engine/ops/attention/op/attention_row.h"
 #include "model/attention_point.h"
@@ -26,6 +28,22 @@ class AttentionPointOf final : public AttentionPoint {
   }
   AttentionKeySums key_sums() const override {
     return attention_key_sums(op_, q_BHTD, k_BGTD, m_BHT_, S_BHT_, config_);
+  }
+  AttentionStatistics statistics_without_products(std::int64_t columns) const override {
+    const std::int64_t B = config_.document_starts_BK.defined() ? q_BHTD.dim(0) : 1;
+    const Tensor q = q_BHTD.new_zeros({B, q_BHTD.dim(1), q_BHTD.dim(2), q_BHTD.dim(3)}, q_BHTD.dtype()),
+                 k = k_BGTD.rows(0, B), v = v_BGTD.rows(0, B);
+    Tensor o = Tensor::empty_like(q), m = Tensor::empty_like(m_BHT_.rows(0, B)), S = Tensor::empty_like(m);
+    sink::attention<Op>(op_, q, k, v, config_, o, m, S);
+    return attention_statistics(op_, q, k, v, m, S, config_, columns).to(Device::cpu);
+  }
+  bool has_exponential_weights() const override {
+    if constexpr (Op::shift == Shift::threshold || Op::has_post || Op::has_row_functions) {
+      return false;
+    } else {
+      const auto grows_as_exp = [&](double x) { return std::abs(op_.g(x) / op_.g(0.0) * std::exp(-x) - 1) < 1e-9; };
+      return grows_as_exp(1) && grows_as_exp(-2) && grows_as_exp(-0.5);
+    }
   }
   Tensor pattern(std::int64_t b, std::int64_t h) const override {
     return attention_pattern(op_, q_BHTD, k_BGTD, m_BHT_, S_BHT_, config_, b, h);

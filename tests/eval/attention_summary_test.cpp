@@ -140,8 +140,8 @@ TEST_CASE("attention summary: the loss, alpha and row sums are those of an evalu
     const Evaluation evaluation = evaluate(*model, text, 1, false);
     CHECK(summary.extra == c.extra);
     CHECK(summary.loss == Approx(evaluation.loss).epsilon(1e-12));
-    CHECK(summary.alpha_1() == Approx(evaluation.proxy.alpha_1()).epsilon(1e-7));
-    if (evaluation.proxy.star) CHECK(summary.alpha_star() == Approx(evaluation.proxy.star->alpha).epsilon(1e-7));
+    CHECK(summary.alpha_1() == Approx(evaluation.proxy.alpha_1).epsilon(1e-7));
+    if (evaluation.proxy.has_star()) CHECK(summary.alpha_star() == Approx(evaluation.proxy.alpha_star).epsilon(1e-7));
     double largest = 0;
     for (const HeadSummary& head : summary.head_LH) {
       const auto l = static_cast<std::size_t>(head.layer), h = static_cast<std::size_t>(head.head);

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -41,6 +42,11 @@ EvaluationContext distinct_context() {
   return context;
 }
 
+void without_star(SinkScores& scores) {
+  scores.sink_star.clear();
+  scores.alpha_star_layer_head.clear();
+}
+
 // The keys and values are those of `expected`, and there are no others.
 void check_json(const Json& found, const Json& expected) {
   for (const auto& [key, value] : expected.items()) {
@@ -51,7 +57,13 @@ void check_json(const Json& found, const Json& expected) {
   for (const auto& [key, value] : found.items()) CHECK_MESSAGE(expected.contains(key), key, " is not expected");
 }
 
-// Without the date, which is now.
+// "a.b" is the key b of the object a.
+Json::json_pointer pointer_of(std::string key) {
+  std::ranges::replace(key, '.', '/');
+  return Json::json_pointer("/" + key);
+}
+
+// Without the date, which is now, and what is said about the keys.
 Json written(const Evaluation& evaluation, const EvaluationContext& context) {
   Json json = Json::parse(evaluation_json(evaluation, context));
   const std::string date = json["date"];  // 2026-11-27T22:03:35Z
@@ -59,6 +71,8 @@ Json written(const Evaluation& evaluation, const EvaluationContext& context) {
   CHECK(date.starts_with("2"));
   CHECK(date.ends_with("Z"));
   json.erase("date");
+  for (const auto& [key, about] : json["measures"].items()) CHECK(json.contains(pointer_of(key)));
+  json.erase("measures");
   return json;
 }
 
@@ -75,13 +89,13 @@ const Json kContext = Json::parse(R"({
 })");
 
 // What every model has.
-const Json kMeasures = Json::parse(R"({
+const Json kEveryModel = Json::parse(R"({
   "sink_epsilon": [0.2, 0.3, 0.4], "first_key_rows": [3, 2],
-  "sink_1": [21, 23, 25], "sink_k": [23, 24], "sink_k_epsilon": [[21, 22], [23, 24], [25, 26]],
-  "alpha_1": 11, "alpha_k": [11, 12], "alpha_1_layer_head": [[31, 32], [33, 34]],
+  "sink_1": [13, 14, 15], "sink_k": [16, 17], "sink_k_epsilon": [[21, 22], [23, 24], [25, 26]],
+  "alpha_1": 10, "alpha_k": [11, 12], "alpha_1_layer_head": [[31, 32], [33, 34]],
   "alpha_layer_head_k": [[[41, 42], [43, 44]], [[45, 46], [47, 48]]],
-  "sink_1_raw": [121, 123, 125], "sink_k_raw": [123, 124], "sink_k_epsilon_raw": [[121, 122], [123, 124], [125, 126]],
-  "alpha_1_raw": 111, "alpha_k_raw": [111, 112], "alpha_1_layer_head_raw": [[131, 132], [133, 134]],
+  "sink_1_raw": [113, 114, 115], "sink_k_raw": [116, 117], "sink_k_epsilon_raw": [[121, 122], [123, 124], [125, 126]],
+  "alpha_1_raw": 110, "alpha_k_raw": [111, 112], "alpha_1_layer_head_raw": [[131, 132], [133, 134]],
   "alpha_layer_head_k_raw": [[[141, 142], [143, 144]], [[145, 146], [147, 148]]],
   "alpha_1_max": 1.02,
   "row_mass": 1.041, "row_mass_layer_head": [[2.011, 2.012], [2.013, 2.014]],
@@ -94,7 +108,7 @@ const Json kMeasures = Json::parse(R"({
   "value_norm_layer_position": [[3.31, 3.32, 3.33], [3.34, 3.35, 3.36]],
   "hidden_kurtosis_layer_position": [[3.41, 3.42, 3.43], [3.44, 3.45, 3.46], [3.47, 3.48, 3.49]],
   "hidden_largest_layer_position": [[3.51, 3.52, 3.53], [3.54, 3.55, 3.56], [3.57, 3.58, 3.59]],
-  "massive_ratio_layer": [4.01, 4.03, 4.02],
+  "massive_ratio": 4.04, "massive_ratio_layer": [4.01, 4.03, 4.02],
   "qk_first_key": {"dot": [[5.01, 5.02], [5.03, 5.04]], "norm_product": [[5.11, 5.12], [5.13, 5.14]],
                    "cosine": [[5.21, 5.22], [5.23, 5.24]]},
   "qk_other_keys": {"dot": [[5.31, 5.32], [5.33, 5.34]], "norm_product": [[5.41, 5.42], [5.43, 5.44]],
@@ -139,31 +153,32 @@ Json joined(std::initializer_list<Json> objects) {
 
 TEST_CASE("evaluation.json: every value of an extra key, of post-norm and of the context is under its key") {
   check_json(written(test::distinct_evaluation(), distinct_context()),
-             joined({kContext, kMeasures, kStar, kExtraKey, kPostNorm, kOnRequest}));
+             joined({kContext, kEveryModel, kStar, kExtraKey, kPostNorm, kOnRequest}));
 }
 
 TEST_CASE("evaluation.json: what a model or a request does not have has no key") {
   Evaluation e = test::distinct_evaluation();
-  e.fixed.reset();
+  e.alpha_fixed = e.alpha_fixed_over_even = kUnknown;
+  e.extra_key_weight_layer_head.clear();
   e.by_length = {};
   e.hidden_before_norm_norm.clear();
   e.massive_ratio_before_norm.clear();
   SUBCASE("a sink token") {
     e.extra = Evaluation::Extra::token;
     check_json(written(e, distinct_context()),
-               joined({kContext, kMeasures, kStar, Json::object({{"extra", "token"}})}));
+               joined({kContext, kEveryModel, kStar, Json::object({{"extra", "token"}})}));
   }
   SUBCASE("neither an extra key nor a sink token") {
     e.extra = Evaluation::Extra::none;
-    e.proxy.star.reset(), e.raw.star.reset();
-    check_json(written(e, distinct_context()), joined({kContext, kMeasures, Json::object({{"extra", "none"}})}));
+    without_star(e.proxy), without_star(e.raw);
+    check_json(written(e, distinct_context()), joined({kContext, kEveryModel, Json::object({{"extra", "none"}})}));
   }
   SUBCASE("lengths without an extra key or sink token, of text") {
     e.extra = Evaluation::Extra::none;
-    e.proxy.star.reset(), e.raw.star.reset();
+    without_star(e.proxy), without_star(e.raw);
     e.by_length = test::distinct_evaluation().by_length;
     for (auto* scores : {&e.by_length.proxy, &e.by_length.raw})
-      for (SinkScores& of_length : *scores) of_length.star.reset();
+      for (SinkScores& of_length : *scores) without_star(of_length);
     EvaluationContext context = distinct_context();
     context.input = "text";
     context.domains.clear();
@@ -171,7 +186,7 @@ TEST_CASE("evaluation.json: what a model or a request does not have has no key")
                               &context.data_sha256, &context.initial_sha256})
       text->clear();
     Json expected =
-        joined({kContext, kMeasures, Json::object({{"extra", "none"}, {"by_length", kOnRequest["by_length"]}})});
+        joined({kContext, kEveryModel, Json::object({{"extra", "none"}, {"by_length", kOnRequest["by_length"]}})});
     expected["input"] = "text";
     for (const char* key : {"machine", "positions", "data", "input_sha256", "data_sha256", "initial_sha256",
                             "input_seed", "epochs", "domains"})

@@ -181,16 +181,16 @@ ValueTable check_scores(const SinkScores& scores, const Case& c, const Everythin
       CHECK(scores.alpha_1_layer_head[l][h] == Approx(alpha_lh[0]).epsilon(1e-9));
       for (std::size_t k = 0; k < 10; ++k)
         CHECK(scores.alpha_layer_head_k[l][h][k] == Approx(alpha_lh[k]).epsilon(1e-9));
-      if (scores.star) CHECK(scores.star->alpha_layer_head[l][h] == Approx(star_lh).epsilon(1e-9));
+      if (scores.has_star()) CHECK(scores.alpha_star_layer_head[l][h] == Approx(star_lh).epsilon(1e-9));
     }
   for (std::size_t k = 0; k < 10; ++k) {
     CHECK(scores.alpha_k[k] == Approx(alpha_k[k]).epsilon(1e-9));
-    for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_k[e][k] == Approx(sink_k[e][k]).epsilon(1e-9));
+    for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_k_epsilon[e][k] == Approx(sink_k[e][k]).epsilon(1e-9));
   }
-  CHECK(scores.star.has_value() == (c.extra != Evaluation::Extra::none));
-  if (!scores.star) return alpha_1;
-  CHECK(scores.star->alpha == Approx(star).epsilon(1e-9));
-  for (std::size_t e = 0; e < 3; ++e) CHECK(scores.star->sink[e] == Approx(star_sink[e]).epsilon(1e-9));
+  CHECK(scores.has_star() == (c.extra != Evaluation::Extra::none));
+  if (!scores.has_star()) return alpha_1;
+  CHECK(scores.alpha_star == Approx(star).epsilon(1e-9));
+  for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_star[e] == Approx(star_sink[e]).epsilon(1e-9));
   return alpha_1;
 }
 
@@ -215,7 +215,8 @@ void check_largest(const Evaluation& e, const Largest& proxy) {
 }
 
 // The split of q . k over pairs (i, j) of rows i > 0: of key 0, or of all others.
-void check_split(const Evaluation::Split& split, const Case& c, const Everything& seen, std::int64_t X, bool first) {
+void check_split(const ValueTable& dot_LH, const ValueTable& norm_product_LH, const ValueTable& cosine_LH,
+                 const Case& c, const Everything& seen, std::int64_t X, bool first) {
   for (std::size_t l = 0; l < seen.layers.size(); ++l) {
     const auto& layer = seen.layers[l];
     std::int64_t H = layer.q_BHTD.dim(1), G = layer.k_BGTD.dim(1), P = layer.q_BHTD.dim(2);
@@ -237,9 +238,9 @@ void check_split(const Evaluation::Split& split, const Case& c, const Everything
         norms += norm_product / pairs / kN;
         cosines += cosine / pairs / kN;
       }
-      CHECK(split.dot[l][static_cast<std::size_t>(h)] == Approx(products).epsilon(1e-9));
-      CHECK(split.norm_product[l][static_cast<std::size_t>(h)] == Approx(norms).epsilon(1e-9));
-      CHECK(split.cosine[l][static_cast<std::size_t>(h)] == Approx(cosines).epsilon(1e-9));
+      CHECK(dot_LH[l][static_cast<std::size_t>(h)] == Approx(products).epsilon(1e-9));
+      CHECK(norm_product_LH[l][static_cast<std::size_t>(h)] == Approx(norms).epsilon(1e-9));
+      CHECK(cosine_LH[l][static_cast<std::size_t>(h)] == Approx(cosines).epsilon(1e-9));
     }
   }
 }
@@ -256,14 +257,16 @@ void check_masses(const Evaluation& e, const Case& c, const Everything& seen, st
         sum.entropy += numbers.entropy / kN;
       }
       CHECK(e.row_sum_layer_head[l][h] == Approx(sum.row_sum).epsilon(1e-9));
-      CHECK(e.extra_key_weight_layer_head[l][h] == Approx(sum.extra_key_weight).epsilon(1e-9));
+      if (c.extra == Evaluation::Extra::key)
+        CHECK(e.extra_key_weight_layer_head[l][h] == Approx(sum.extra_key_weight).epsilon(1e-9));
       CHECK(e.entropy_layer_head[l][h] == Approx(sum.entropy).epsilon(1e-9));
       row_sum += sum.row_sum, extra_key_weight += sum.extra_key_weight, entropy += sum.entropy, ++heads;
     }
   CHECK(e.row_sum == Approx(row_sum / heads).epsilon(1e-9));
-  CHECK(e.extra_key_weight == Approx(extra_key_weight / heads).epsilon(1e-9));
+  CHECK(e.extra_key_weight_layer_head.empty() == (c.extra != Evaluation::Extra::key));
+  if (c.extra == Evaluation::Extra::key) CHECK(e.extra_key_weight == Approx(extra_key_weight / heads).epsilon(1e-9));
   CHECK(e.entropy == Approx(entropy / heads).epsilon(1e-9));
-  if (c.rows_sum_to_one) CHECK(e.row_sum + e.extra_key_weight == Approx(1));
+  if (c.rows_sum_to_one) CHECK(row_sum / heads + extra_key_weight / heads == Approx(1));
 }
 
 // The mean share of the first value in the output of a head and sequence. `extra_v` is the extra key's value; empty: it
@@ -399,7 +402,7 @@ void check_maps(const Evaluation& e, const Case& c, const Everything& seen, std:
   for (std::size_t l = 0; l < 2; ++l)
     for (std::size_t h = 0; h < 4; ++h) {
       double weight = std::abs(e.raw.alpha_1_layer_head[l][h]);
-      if (e.raw.star) weight = std::max(weight, std::abs(e.raw.star->alpha_layer_head[l][h]));
+      if (e.raw.has_star()) weight = std::max(weight, std::abs(e.raw.alpha_star_layer_head[l][h]));
       largest = std::max(largest, weight);
       if (static_cast<std::int64_t>(l) == maps.layer && static_cast<std::int64_t>(h) == maps.head) shown = weight;
     }
@@ -433,9 +436,9 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     check_value_shares(*model, e, c, seen, X);
     check_kurtosis(e, seen);
     check_loss_by_position(*model, input, e);
-    check_split(e.first_key, c, seen, X, true);
-    check_split(e.other_keys, c, seen, X, false);
-    sinks += e.proxy.sink_k[0][0];
+    check_split(e.first_key_dot, e.first_key_norm_product, e.first_key_cosine, c, seen, X, true);
+    check_split(e.other_keys_dot, e.other_keys_norm_product, e.other_keys_cosine, c, seen, X, false);
+    sinks += e.proxy.sink_1[0];
 
     check_norms(e.hidden_norm, 3, [&](std::size_t l) { return seen.states[static_cast<std::int64_t>(l)]; });
     check_norms(e.key_norm, 2, [&](std::size_t l) { return seen.layers[l].k_BGTD; });
@@ -443,6 +446,7 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     check_norms(e.hidden_before_norm_norm, seen.before_norm.size(),
                 [&](std::size_t l) { return seen.before_norm[static_cast<std::int64_t>(l) + 1]; });
     CHECK((seen.before_norm.size() == 2) == (std::string(c.ablation) == "norm_post"));
+    CHECK(e.largest_massive_ratio == std::max({e.massive_ratio[0], e.massive_ratio[1], e.massive_ratio[2]}));
     for (std::size_t l = 0; l < 3; ++l)
       CHECK(e.massive_ratio[l] == Approx(massive(seen.states[static_cast<std::int64_t>(l)])).epsilon(1e-9));
     for (std::size_t l = 0; l < e.massive_ratio_before_norm.size(); ++l)
@@ -472,7 +476,7 @@ TEST_CASE("evaluation: batches change nothing") {
   CHECK(one.loss == Approx(all.loss).epsilon(1e-13));
   CHECK(one.proxy.alpha_k == all.proxy.alpha_k);
   CHECK(one.hidden_norm == all.hidden_norm);
-  CHECK(one.first_key.cosine[1][2] == Approx(all.first_key.cosine[1][2]).epsilon(1e-13));
+  CHECK(one.first_key_cosine[1][2] == Approx(all.first_key_cosine[1][2]).epsilon(1e-13));
 }
 
 TEST_CASE("evaluation: a token at another position of each sequence has the alpha of its place") {
@@ -495,16 +499,16 @@ TEST_CASE("evaluation: a token at another position of each sequence has the alph
                          place(n) + 1);
     }
     const Evaluation e = evaluate(*model, input, 2, false, {}, fixed);
-    REQUIRE(e.fixed.has_value());
-    CHECK(e.fixed->alpha == Approx(alpha / (kN - 1)).epsilon(1e-12));
-    CHECK(e.fixed->over_even == Approx(alpha / even).epsilon(1e-12));
-    CHECK_FALSE(evaluate(*model, plain, 2, false, {}, fixed).fixed.has_value());
+    REQUIRE(!std::isnan(e.alpha_fixed));
+    CHECK(e.alpha_fixed == Approx(alpha / (kN - 1)).epsilon(1e-12));
+    CHECK(e.alpha_fixed_over_even == Approx(alpha / even).epsilon(1e-12));
+    CHECK(std::isnan(evaluate(*model, plain, 2, false, {}, fixed).alpha_fixed));
     const Evaluation later = evaluate(*model, input, 2, false, {}, FixedToken{22, 4, 4});  // sequences 1, 3, ...
-    CHECK(later.fixed->alpha != Approx(e.fixed->alpha));
+    CHECK(later.alpha_fixed != Approx(e.alpha_fixed));
     tokens_NT.data<std::int32_t>()[(kN - 1) * kT] = tokens_NT.data<std::int32_t>()[(kN - 1) * kT + 2] = fixed.id;
     const Batch twice(tokens_NT, plain.targets_BT(), 23, {});  // in the last sequence, which therefore does not count
-    CHECK(evaluate(*model, twice, 2, false, {}, fixed).fixed->alpha == Approx(e.fixed->alpha).epsilon(1e-12));
-    CHECK_FALSE(evaluate(*model, input, 2, false).fixed.has_value());
+    CHECK(evaluate(*model, twice, 2, false, {}, fixed).alpha_fixed == Approx(e.alpha_fixed).epsilon(1e-12));
+    CHECK(std::isnan(evaluate(*model, input, 2, false).alpha_fixed));
   }
 }
 
@@ -524,8 +528,8 @@ TEST_CASE("evaluation: the map to show is that of the largest weight as it acts,
   e.raw.alpha_1_layer_head = {{0.0016, 0.0002}, {0.5, 0.4}};
   CHECK(largest_cell(e.proxy.alpha_1_layer_head) == std::pair<std::int64_t, std::int64_t>{0, 0});
   CHECK(head_to_show(e) == std::pair<std::int64_t, std::int64_t>{1, 0});
-  e.raw.star.emplace();
-  e.raw.star->alpha_layer_head = {{0.1, 0.6}, {0.1, 0.1}};
+  e.raw.sink_star = {0};
+  e.raw.alpha_star_layer_head = {{0.1, 0.6}, {0.1, 0.1}};
   CHECK(head_to_show(e) == std::pair<std::int64_t, std::int64_t>{0, 1});
   e.raw.alpha_1_layer_head[1][1] = -0.7;  // identity kernels have weights of either sign
   CHECK(head_to_show(e) == std::pair<std::int64_t, std::int64_t>{1, 1});
@@ -633,7 +637,7 @@ TEST_CASE("input tokens: one repeated token makes NoPE's rows uniform (appendix 
   Evaluation e = evaluate(*model, input, kN, true);
   double harmonic = 0;
   for (int i = 1; i <= kT; ++i) harmonic += 1.0 / i;
-  CHECK(e.proxy.alpha_1() == Approx(harmonic / kT).epsilon(1e-12));
+  CHECK(e.proxy.alpha_1 == Approx(harmonic / kT).epsilon(1e-12));
   auto weights = view<double, 2>(e.patterns.weights[0]);
   for (std::int64_t i = 0; i < kT; ++i)
     for (std::int64_t j = 0; j <= i; ++j) CHECK(weights(i, j) == Approx(1 / static_cast<double>(i + 1)).epsilon(1e-12));

@@ -1,10 +1,9 @@
 // Sink_k by length and threshold: uniform attention in closed form, and the scores of a model at its context.
-#include "eval/sink/evaluation_table.h"
-
 #include <doctest/doctest.h>
 
 #include "engine/tensor_view.h"
 #include "eval/input_tokens.h"
+#include "eval/sink/evaluation_table.h"
 #include "tests/support/built_ablations.h"
 
 using namespace sink;
@@ -55,13 +54,13 @@ TEST_CASE("sink by length: uniform attention has alpha_k = (H_T - H_{k-1}) / (T 
     for (std::size_t t = 0; t < lengths.size(); ++t) {
       const std::int64_t T = lengths[t];
       const SinkScores& scores = (*kind)[t];
-      CHECK_FALSE(scores.star.has_value());
+      CHECK_FALSE(scores.has_star());
       REQUIRE(static_cast<std::int64_t>(scores.alpha_k.size()) == std::min(T, kSinkPositions));
       for (std::int64_t k = 1; k <= std::min(T, kSinkPositions); ++k) {
         const double alpha = (harmonic(T) - harmonic(k - 1)) / static_cast<double>(T - k + 1);
         CHECK(scores.alpha_k[static_cast<std::size_t>(k - 1)] == Approx(alpha).epsilon(1e-12));
         for (std::size_t e = 0; e < epsilons.size(); ++e)
-          CHECK(scores.sink_k[e][static_cast<std::size_t>(k - 1)] == Approx(alpha > epsilons[e] ? 100 : 0));
+          CHECK(scores.sink_k_epsilon[e][static_cast<std::size_t>(k - 1)] == Approx(alpha > epsilons[e] ? 100 : 0));
       }
     }
   }
@@ -76,10 +75,10 @@ TEST_CASE("sink by length: of uniform attention with an extra key, alpha_* = (1 
   add_sinks_by_length(*model, random_tokens(23, 3, kContext, 1, 0), 3, {0.1, 0.3}, {8, 64}, evaluation);
   for (std::size_t t : {0, 1}) {
     const double T = t == 0 ? 8 : 64, alpha = harmonic(t == 0 ? 9 : 65) / (T + 1);  // 0.314, 0.073
-    const auto& star = evaluation.by_length.raw[t].star;
-    REQUIRE(star.has_value());
-    CHECK(star->alpha == Approx(alpha).epsilon(1e-12));
-    for (double share : star->sink) CHECK(share == Approx(t == 0 ? 100 : 0));
+    const SinkScores& raw = evaluation.by_length.raw[t];
+    REQUIRE(raw.has_star());
+    CHECK(raw.alpha_star == Approx(alpha).epsilon(1e-12));
+    for (double share : raw.sink_star) CHECK(share == Approx(t == 0 ? 100 : 0));
   }
 }
 
@@ -91,9 +90,9 @@ TEST_CASE("sink by length: at the sequences' own length it is what evaluate() me
     const Evaluation short_one = evaluate(*model, sequences.first(20), 3, false);
     add_sinks_by_length(*model, sequences, 3, {0.2, 0.3, 0.4}, {20, kContext}, whole);
     CHECK(whole.by_length.proxy[1].alpha_k == whole.proxy.alpha_k);
-    CHECK(whole.by_length.proxy[1].sink_k == whole.proxy.sink_k);
+    CHECK(whole.by_length.proxy[1].sink_k_epsilon == whole.proxy.sink_k_epsilon);
     CHECK(whole.by_length.raw[0].alpha_k == short_one.raw.alpha_k);
-    CHECK(whole.by_length.raw[0].sink_k == short_one.raw.sink_k);
-    CHECK(whole.proxy.sink_k[0] != short_one.proxy.sink_k[0]);
+    CHECK(whole.by_length.raw[0].sink_k_epsilon == short_one.raw.sink_k_epsilon);
+    CHECK(whole.proxy.sink_k_epsilon[0] != short_one.proxy.sink_k_epsilon[0]);
   }
 }

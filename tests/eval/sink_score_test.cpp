@@ -87,67 +87,67 @@ const Weights kFullSink = [](std::int64_t, std::int64_t j) { return j == 0 ? 1.0
 
 TEST_CASE("sink score: uniform causal attention has alpha_k = (H_T - H_{k-1}) / (T - k + 1)") {
   SinkScores scores = scores_of({kUniform}, 64);
-  CHECK(scores.alpha_1() == doctest::Approx(0.0741).epsilon(1e-3));  // the paper's own figure, H_64 / 64
+  CHECK(scores.alpha_1 == doctest::Approx(0.0741).epsilon(1e-3));  // the paper's own figure, H_64 / 64
   for (std::int64_t k = 1; k <= 10; ++k) {
     double expected = (harmonic(64) - harmonic(k - 1)) / static_cast<double>(64 - k + 1);
     CHECK(scores.alpha_k[static_cast<std::size_t>(k - 1)] == doctest::Approx(expected).epsilon(1e-12));
-    CHECK(scores.sink_k[kPaperEpsilonIndex][static_cast<std::size_t>(k - 1)] == 0);
+    CHECK(scores.sink_k[static_cast<std::size_t>(k - 1)] == 0);
   }
-  CHECK_FALSE(scores.star.has_value());
+  CHECK_FALSE(scores.has_star());
 }
 
 TEST_CASE("sink score: every token attending to itself has alpha_k = 1 / (T - k + 1), above 0.3 for the last three") {
   SinkScores scores = scores_of({kIdentity}, 10);
   for (std::size_t k = 1; k <= 10; ++k) {
     CHECK(scores.alpha_k[k - 1] == doctest::Approx(1 / static_cast<double>(10 - k + 1)));
-    CHECK(scores.sink_k[kPaperEpsilonIndex][k - 1] == (k >= 8 ? 100 : 0));
+    CHECK(scores.sink_k[k - 1] == (k >= 8 ? 100 : 0));
   }
 }
 
 TEST_CASE("sink score: all rows on the first token have alpha_1 = 1 and nothing else") {
   SinkScores scores = scores_of({kFullSink}, 64);
-  CHECK(scores.alpha_1() == doctest::Approx(1));
-  for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_k[e][0] == doctest::Approx(100));
+  CHECK(scores.alpha_1 == doctest::Approx(1));
+  for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_1[e] == doctest::Approx(100));
   CHECK(scores.alpha_k[1] == 0);
 }
 
 TEST_CASE("sink score: the indicator of each sequence comes first, the mean afterwards") {
   // alpha_1 = 1 and 0.0741: their mean is above every epsilon, but only one sequence has a sink.
   SinkScores scores = scores_of({kFullSink, kUniform}, 64);
-  CHECK(scores.alpha_1() > 0.5);
-  for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_k[e][0] == doctest::Approx(50));
+  CHECK(scores.alpha_1 > 0.5);
+  for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_1[e] == doctest::Approx(50));
 }
 
 TEST_CASE("sink score: epsilon itself is not above epsilon") {
   Weights constant = [](std::int64_t, std::int64_t) { return 0.3; };
   SinkScores scores = scores_of({constant}, 1);  // one row, so that alpha_1 is this very number
-  CHECK(scores.alpha_1() == kSinkEpsilons[1]);
-  CHECK(scores.sink_k[0][0] == doctest::Approx(100));
-  CHECK(scores.sink_k[1][0] == 0);
+  CHECK(scores.alpha_1 == kSinkEpsilons[1]);
+  CHECK(scores.sink_1[0] == doctest::Approx(100));
+  CHECK(scores.sink_1[1] == 0);
 }
 
 TEST_CASE("sink score: weights that are NaN have no share of sinks") {
   SinkScores scores = scores_of({kFullSink, [](std::int64_t, std::int64_t) { return std::nan(""); }}, 64);
-  for (std::size_t e = 0; e < 3; ++e) CHECK(std::isnan(scores.sink_k[e][0]));
+  for (std::size_t e = 0; e < 3; ++e) CHECK(std::isnan(scores.sink_1[e]));
 }
 
 TEST_CASE("sink score: an extra key or sink token whose weights are NaN has no share of sinks") {
   const Weights nan = [](std::int64_t, std::int64_t) { return std::nan(""); };
   for (const auto& [extra_tokens, extra_key] : {std::pair<std::int64_t, bool>{0, true}, {1, false}}) {
     SinkScores scores = scores_of({kFullSink, nan}, 64, extra_tokens, extra_key);
-    REQUIRE(scores.star.has_value());
-    CHECK(std::isnan(scores.star->alpha));
-    for (std::size_t e = 0; e < 3; ++e) CHECK(std::isnan(scores.star->sink[e]));
+    REQUIRE(scores.has_star());
+    CHECK(std::isnan(scores.alpha_star));
+    for (std::size_t e = 0; e < 3; ++e) CHECK(std::isnan(scores.sink_star[e]));
   }
 }
 
 TEST_CASE("sink score: an extra key has a row of its own, 1 on itself, and T + 1 rows") {
   Weights half = [](std::int64_t i, std::int64_t j) { return j == -1 ? 0.5 : i == j ? 0.5 : 0.0; };
   SinkScores scores = scores_of({half}, 64, 0, true);
-  REQUIRE(scores.star.has_value());
-  CHECK(scores.star->alpha == doctest::Approx((1 + 64 * 0.5) / 65));
-  CHECK(scores.star->sink[2] == doctest::Approx(100));
-  CHECK(scores.alpha_1() == doctest::Approx(0.5 / 64));  // real tokens keep T - k + 1
+  REQUIRE(scores.has_star());
+  CHECK(scores.alpha_star == doctest::Approx((1 + 64 * 0.5) / 65));
+  CHECK(scores.sink_star[2] == doctest::Approx(100));
+  CHECK(scores.alpha_1 == doctest::Approx(0.5 / 64));  // real tokens keep T - k + 1
 }
 
 TEST_CASE("sink score: a sink token is scored over T + 1 rows, real tokens follow it with T - k + 1") {
@@ -157,9 +157,9 @@ TEST_CASE("sink score: a sink token is scored over T + 1 rows, real tokens follo
     return j == 0 ? 0.75 : j == 1 ? 0.25 : 0.0;
   };
   SinkScores scores = scores_of({half}, 65, 1);
-  REQUIRE(scores.star.has_value());
-  CHECK(scores.star->alpha == doctest::Approx((1 + 64 * 0.75) / 65));
-  CHECK(scores.alpha_1() == doctest::Approx(0.25));  // 64 rows of 0.25, denominator 64
+  REQUIRE(scores.has_star());
+  CHECK(scores.alpha_star == doctest::Approx((1 + 64 * 0.75) / 65));
+  CHECK(scores.alpha_1 == doctest::Approx(0.25));  // 64 rows of 0.25, denominator 64
   CHECK(scores.alpha_k[1] == 0);
   CHECK(scores.alpha_k.size() == 10);
 }
@@ -174,8 +174,8 @@ TEST_CASE("sink score: under a window alpha_k is the mean over the queries that 
   for (std::int64_t T : {8, 9, 28, 64}) {  // window / T is 1, 0.89, 0.29 and 0.125: two are below every threshold
     const SinkScores sink = scores_of({full_sink}, T, 0, false, kWindow),
                      flat = scores_of({even}, T, 0, false, kWindow);
-    CHECK(sink.alpha_1() == 1);
-    CHECK(sink.sink_k[kPaperEpsilonIndex][0] == 100);
+    CHECK(sink.alpha_1 == 1);
+    CHECK(sink.sink_k[0] == 100);
     for (std::int64_t k = 1; k <= std::min(T, kSinkPositions); ++k) {  // rows k ... k + 7
       const std::int64_t rows = std::min(kWindow, T - k + 1), growing = std::max<std::int64_t>(0, kWindow - k + 1);
       double sum = static_cast<double>(rows - std::min(rows, growing)) / kWindow;
@@ -184,9 +184,9 @@ TEST_CASE("sink score: under a window alpha_k is the mean over the queries that 
             doctest::Approx(sum / static_cast<double>(rows)).epsilon(1e-12));
     }
     const SinkScores token = scores_of({full_sink}, T + 1, 1, false, kWindow);
-    REQUIRE(token.star.has_value());
-    CHECK(token.star->alpha == 1);
-    CHECK(token.star->sink[kPaperEpsilonIndex] == 100);
+    REQUIRE(token.has_star());
+    CHECK(token.alpha_star == 1);
+    CHECK(token.sink_star[kPaperEpsilonIndex] == 100);
   }
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("sink score: with documents a key's attention is divided by the rows o
   table.store(0, 0, sums, rows_that_see(sizes, 0, 6, 0, 2, 4, {starts, {}}), 0, false, Tensor());
   SinkScores scores = table.scores();
   CHECK(scores.alpha_k == std::vector<double>{1, 0, 0.5, 0});
-  CHECK(scores.sink_k[kPaperEpsilonIndex] == std::vector<double>{100, 0, 50, 0});
+  CHECK(scores.sink_k == std::vector<double>{100, 0, 50, 0});
   table.store(0, 0, sums, rows_that_see(sizes, 0, 6, 0, 2, 4), 0, false,
               Tensor());  // without a mask all rows could see it
   CHECK(table.scores().alpha_k[0] == doctest::Approx((2.0 / 6 + 1) / 2));
@@ -229,7 +229,7 @@ TEST_CASE("sink score: means are those of terms added in the order of sequences,
   CHECK(scores.alpha_k == alpha_k);
   CHECK(scores.alpha_layer_head_k[2][1] == alpha_head);
   CHECK(scores.alpha_1_layer_head[2][1] == alpha_head[0]);
-  REQUIRE(scores.star);
-  CHECK(scores.star->alpha == star);
-  CHECK(scores.star->sink[kPaperEpsilonIndex] == star_sink);
+  REQUIRE(scores.has_star());
+  CHECK(scores.alpha_star == star);
+  CHECK(scores.sink_star[kPaperEpsilonIndex] == star_sink);
 }

@@ -121,6 +121,10 @@ def test_sink_scores_of_a_model_and_of_its_cache():
         np.testing.assert_allclose(of_cache.alpha_k, of_model.alpha_k, rtol=1e-5)
         assert abs(of_model.sink_1 - 100 * (pattern[..., 0].mean(-1) > 0.3).mean()) < 1e-9
         assert abs(of_cache.sink_1 - of_model.sink_1) < 1e-9
+        _, values = model.run_with_cache(ids, names=["v"])
+        norms = [np.linalg.norm(values["v", layer], axis=-1).mean((0, 2)) for layer in range(len(pattern))]
+        np.testing.assert_allclose(of_model.measures["value_norm_layer_position"], norms, rtol=1e-5)
+        assert abs(of_model.measures["row_mass"] - 1) < 1e-6 and of_cache.measures is None
         assert abs(of_cache.even_alpha_1 - of_model.even_alpha_1) < 1e-12
 
 

@@ -55,8 +55,8 @@ inline std::string bits_of_run(TrainingRun& run, std::int64_t steps) {
     append(bits, &result.gradient_norm, sizeof result.gradient_norm);
   }
   Evaluation evaluation = run.evaluate();
-  for (double x : {evaluation.loss, evaluation.proxy.alpha_1(), evaluation.entropy, evaluation.hidden_norm[1][2],
-                   evaluation.first_key.cosine[0][0]})
+  for (double x : {evaluation.loss, evaluation.proxy.alpha_1, evaluation.entropy, evaluation.hidden_norm[1][2],
+                   evaluation.first_key_cosine[0][0]})
     append(bits, &x, sizeof x);
   for (const auto& parameter : run.model().parameters()) {
     if (!run.ranks().is_writer()) break;

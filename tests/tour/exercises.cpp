@@ -211,7 +211,7 @@ TEST_CASE("7 sink: alpha_k and Sink_k of attention patterns" * doctest::skip()) 
   table.store(0, 0, Tensor::from<double>({1, 3, 4}, sums), {{4, 3, 2, 1}}, 0, false, Tensor());
   SinkScores scores = table.scores();
   for (int k = 1; k <= 4; ++k) {
-    CHECK(sink_of(heads, k, false) == near(scores.sink_k[kPaperEpsilonIndex][std::size_t(k - 1)]));
+    CHECK(sink_of(heads, k, false) == near(scores.sink_k[std::size_t(k - 1)]));
     CHECK(alpha_of(heads[1], k, false) == near(scores.alpha_layer_head_k[0][1][std::size_t(k - 1)]));
   }
 }

@@ -99,8 +99,7 @@ TEST_CASE("birth checkpoints: alpha_* counts where the model has an extra key or
   Evaluation evaluation;
   evaluation.alpha_1_max = 0.1;
   CHECK(largest_alpha(evaluation) == 0.1);
-  evaluation.proxy.star.emplace();
-  evaluation.proxy.star->alpha_layer_head = {{0.05, 0.4}, {0.3, 0.2}};
+  evaluation.proxy.alpha_star_layer_head = {{0.05, 0.4}, {0.3, 0.2}};
   CHECK(largest_alpha(evaluation) == 0.4);
   evaluation.alpha_1_max = 0.5;
   CHECK(largest_alpha(evaluation) == 0.5);

@@ -28,9 +28,9 @@ StepRecord record_at(std::int64_t step) {
   return record;
 }
 
-EvalRecord measured_with(double sink_1) {
-  EvalRecord measured;
-  measured.sink_1 = sink_1;
+Evaluation measured_with(double sink_1) {
+  Evaluation measured;
+  measured.proxy.sink_1 = {99, sink_1, 0};
   return measured;
 }
 
@@ -40,8 +40,8 @@ TEST_CASE("progress: the line says step, loss, sink, speed and time left") {
   CHECK(progress_line(record_at(120), 1000, measured_with(12.34), 133, 200) ==
         "step 120/1000  12%  loss 5.4322  sink_1 12.3%  45.2k tok/s  2m13s left");
   CHECK(progress_line(record_at(1), 1000, {}, -1, 200) == "step 1/1000  0%  loss 5.4322  45.2k tok/s");
-  EvalRecord keyed = measured_with(0);
-  keyed.star = {.sink = 25, .sink_raw = 24, .alpha = 0.28, .alpha_raw = 0.27, .extra_key_weight = 0.27};
+  Evaluation keyed = measured_with(0);
+  keyed.proxy.sink_star = {99, 25, 0};
   CHECK(progress_line(record_at(120), 1000, keyed, 133, 200) ==
         "step 120/1000  12%  loss 5.4322  sink_1 0.0%  sink_* 25.0%  45.2k tok/s  2m13s left");
   StepRecord skipped = record_at(5);
@@ -71,17 +71,28 @@ TEST_CASE("progress: durations") {
 
 TEST_CASE("progress: the evaluation line") {
   StepRecord record = record_at(100);
-  record.evaluation = EvalRecord{5.31, 12.34, 3.21, 0.123, 0.1, 0.456, 1, 0.5};
+  record.evaluation = measured_with(12.34);
+  Evaluation& e = *record.evaluation;
+  e.loss = 5.31;
+  e.raw.sink_1 = {99, 3.21, 0};
+  e.proxy.alpha_1 = 0.123;
+  e.alpha_1_max = 0.456;
+  e.row_sum = 1;
   CHECK(evaluation_line(record) ==
         "step 100: val loss 5.3100, sink_1 12.34% (raw 3.21%), alpha_1 0.1230 (max 0.4560), row sum 1.000");
   // The row sum includes the extra key's weight.
-  record.evaluation->row_sum = 0.73;
-  record.evaluation->star = {.sink = 25, .sink_raw = 24.5, .alpha = 0.28, .alpha_raw = 0.275, .extra_key_weight = 0.27};
+  e.row_sum = 0.73;
+  e.extra = Evaluation::Extra::key;
+  e.extra_key_weight = 0.27;
+  e.proxy.sink_star = {99, 25, 0};
+  e.raw.sink_star = {99, 24.5, 0};
+  e.proxy.alpha_star = 0.28;
+  e.raw.alpha_star = 0.275;
   CHECK(
       evaluation_line(record) ==
       "step 100: val loss 5.3100, sink_1 12.34% (raw 3.21%), sink_* 25.00% (raw 24.50%), alpha_1 0.1230 (max 0.4560), "
       "alpha_* 0.2800 (raw 0.2750), row sum 1.000, of it 0.270 on the extra key");
-  record.evaluation->star->extra_key_weight.reset();  // a sink token is one of the row's tokens
+  e.extra = Evaluation::Extra::token;  // a sink token is one of the row's tokens
   CHECK(evaluation_line(record).ends_with("alpha_* 0.2800 (raw 0.2750), row sum 0.730"));
 }
 

@@ -41,7 +41,17 @@ TEST_CASE("run log: a line has the keys and digits it promises") {
   record.skipped = true;
   record.train_loss = std::numeric_limits<double>::quiet_NaN();
   record.grad_norm = std::numeric_limits<double>::infinity();
-  record.evaluation = EvalRecord{4.5, 12.5, 3.25, 0.25, 0.125, 0.5, 0.75, 0.0625, 2.5};
+  Evaluation& e = record.evaluation.emplace();
+  e.loss = 4.5;
+  e.proxy.sink_1 = {99, 12.5, 0}, e.raw.sink_1 = {99, 3.25, 0};
+  e.proxy.alpha_1 = 0.25, e.raw.alpha_1 = 0.125;
+  e.alpha_1_max = 0.5;
+  e.row_sum = 0.75;
+  e.first_value_norm_ratio = 0.0625;
+  e.largest_massive_ratio = 2.5;
+  // The scalar of a table is known where the table is.
+  e.proxy.alpha_1_layer_head = e.raw.alpha_1_layer_head = e.row_sum_layer_head = {{0}};
+  e.massive_ratio = {0};
   auto object = nlohmann::json::parse(to_json(record));
   CHECK(object["train_loss"] == "nan");
   CHECK(object["grad_norm"] == "inf");
@@ -51,16 +61,19 @@ TEST_CASE("run log: a line has the keys and digits it promises") {
                         "massive_ratio"};
   double values[] = {4.5, 12.5, 3.25, 0.25, 0.125, 0.5, 0.75, 0.0625, 2.5};
   for (int i = 0; i < 9; ++i) CHECK_MESSAGE(object[keys[i]] == values[i], keys[i]);
-  for (const char* key : {"sink_star", "alpha_star", "extra_key_mass"}) CHECK_FALSE(object.contains(key));
+  for (const char* key : {"sink_star", "alpha_star", "extra_key_mass", "entropy"}) CHECK_FALSE(object.contains(key));
 
-  record.evaluation->star = {.sink = 25, .sink_raw = 24, .alpha = 0.5, .alpha_raw = 0.375};
+  e.proxy.sink_star = {99, 25, 0}, e.raw.sink_star = {99, 24, 0};
+  e.proxy.alpha_star = 0.5, e.raw.alpha_star = 0.375;
+  e.proxy.alpha_star_layer_head = e.raw.alpha_star_layer_head = {{0}};
   object = nlohmann::json::parse(to_json(record));
   CHECK(object["sink_star"] == 25);
   CHECK(object["sink_star_raw"] == 24);
   CHECK(object["alpha_star"] == 0.5);
   CHECK(object["alpha_star_raw"] == 0.375);
   CHECK_FALSE(object.contains("extra_key_mass"));  // a sink token
-  record.evaluation->star->extra_key_weight = 0.25;
+  e.extra_key_weight = 0.25;
+  e.extra_key_weight_layer_head = {{0}};
   CHECK(nlohmann::json::parse(to_json(record))["extra_key_mass"] == 0.25);
 }
 

@@ -59,37 +59,6 @@ TEST_CASE("step report: log and evaluation of a run say the same of an extra key
   }
 }
 
-TEST_CASE("step report: each value of a record is the one of the evaluation with its name, sinks at 0.3") {
-  Evaluation e = test::distinct_evaluation();
-  EvalRecord record = record_of(e);
-  CHECK(record.val_loss == 1.001);
-  CHECK(record.sink_1 == 23);
-  CHECK(record.sink_1_raw == 123);
-  CHECK(record.alpha_1 == 11);
-  CHECK(record.alpha_1_raw == 111);
-  CHECK(record.alpha_1_max == 1.02);
-  CHECK(record.row_sum == 1.041);
-  CHECK(record.first_value_norm_ratio == 1.051);
-  CHECK(record.massive_ratio == 4.03);  // of the layer where it is largest
-  REQUIRE(record.star.has_value());
-  CHECK(record.star->sink == 53);
-  CHECK(record.star->sink_raw == 153);
-  CHECK(record.star->alpha == 51);
-  CHECK(record.star->alpha_raw == 151);
-  REQUIRE(record.star->extra_key_weight.has_value());
-  CHECK(*record.star->extra_key_weight == 1.042);
-
-  e.extra = Evaluation::Extra::token;
-  record = record_of(e);
-  REQUIRE(record.star.has_value());
-  CHECK(record.star->alpha == 51);
-  CHECK_FALSE(record.star->extra_key_weight.has_value());
-
-  e.extra = Evaluation::Extra::none;
-  e.proxy.star.reset(), e.raw.star.reset();
-  CHECK_FALSE(record_of(e).star.has_value());
-}
-
 TEST_CASE("step report: a line of metrics.jsonl has the values of its step and of its evaluation") {
   RunConfig config;
   config.task = "bigram-backcopy";
@@ -114,9 +83,10 @@ TEST_CASE("step report: a line of metrics.jsonl has the values of its step and o
   // 2 sequences of 3 micro-batches of 16 tokens are 96 tokens a step.
   CHECK(line == Json::parse(R"({
     "step": 3, "tokens": 288, "tokens_per_second": 192, "train_loss": 6.01, "grad_norm": 6.02, "learning_rate": 6.03,
-    "val_loss": 1.001, "sink_1": 23, "sink_1_raw": 123, "alpha_1": 11, "alpha_1_raw": 111, "alpha_1_max": 1.02,
+    "val_loss": 1.001, "sink_1": 14, "sink_1_raw": 114, "alpha_1": 10, "alpha_1_raw": 110, "alpha_1_max": 1.02,
     "sink_star": 53, "sink_star_raw": 153, "alpha_star": 51, "alpha_star_raw": 151, "extra_key_mass": 1.042,
-    "row_mass": 1.041, "first_value_norm_ratio": 1.051, "massive_ratio": 4.03
+    "row_mass": 1.041, "entropy": 1.043, "first_value_norm_ratio": 1.051, "value_share": 1.052, "massive_ratio": 4.04,
+    "alpha_fixed": 1.031, "alpha_fixed_over_even": 1.032
   })"));
 
   result.step = 4;

@@ -339,7 +339,7 @@ TEST_CASE("training run: a step in which nothing is predicted has no loss, gradi
     for (std::int64_t i = 0; i < masters.size(); ++i) CHECK(std::isfinite(masters.item(i)));
     Evaluation evaluation = run.evaluate();
     CHECK(std::isnan(evaluation.loss));
-    CHECK(evaluation.proxy.alpha_1() > 0);
+    CHECK(evaluation.proxy.alpha_1 > 0);
   }
 }
 

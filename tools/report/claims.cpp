@@ -177,7 +177,9 @@ std::string paper_sink(const char* id, const InputKind& input, std::string Paper
   return text + (proxy ? " % (proxy)" : " %");
 }
 
-bool is_plain_softmax(const Run& run) { return run.attention == "softmax" && run.evaluation->extra == "none"; }
+bool is_plain_softmax(const Run& run) {
+  return run.attention == "softmax" && run.evaluation->extra == Evaluation::Extra::none;
+}
 
 std::optional<Answer> softmax_answer(const Group& group, const Run& run) {
   const BySeed sinks = by_seed(group, sink_percent);
@@ -197,7 +199,8 @@ std::optional<Answer> sigmoid_answer(const Group& group, const Run& run) {
 // Two conditions: the extra key has a sink, and the first token has none.
 std::optional<Answer> extra_key_answer(const Group& group, const Run& run) {
   const BySeed first = by_seed(group, sink_percent), star = by_seed(group, star_percent);
-  if ((run.evaluation->extra != "key" && run.evaluation->extra != "token") || first.empty() || star.empty())
+  if ((run.evaluation->extra != Evaluation::Extra::key && run.evaluation->extra != Evaluation::Extra::token) ||
+      first.empty() || star.empty())
     return std::nullopt;
   const std::string text = escape(group.label) + ": Sink<sub>*</sub> by proxy " + with_interval(star, " %", 1) +
                            ", Sink<sub>1</sub> by proxy " + with_interval(first, " %", 1);
@@ -271,10 +274,11 @@ std::vector<Answer> growth_answers(const TaskRuns& task, const std::string& sett
 std::optional<Answer> fixed_token_answer(const Group& group, const Run& run) {
   const InputKind input = input_kind_of(run);
   const auto position = static_cast<std::size_t>(input.fixed_to > 0 ? 0 : input.fixed_position);
-  if (run.evaluation->extra != "none" || position == 0 || position > run.evaluation->alpha_k.size())
+  if (run.evaluation->extra != Evaluation::Extra::none || position == 0 ||
+      position > run.evaluation->proxy.alpha_k.size())
     return std::nullopt;
   const BySeed lead = by_seed(group, [&](const Run& r) {
-    Row above = r.evaluation->alpha_k;  // above even attention, which is more on earlier positions
+    Row above = r.evaluation->proxy.alpha_k;  // above even attention, which is more on earlier positions
     if (above.size() < std::max<std::size_t>(2, position)) return kNaN;
     for (std::size_t i = 0; i < above.size(); ++i) above[i] -= uniform_alpha(r, static_cast<std::int64_t>(i) + 1);
     const double fixed = std::exchange(above[position - 1], -HUGE_VAL);

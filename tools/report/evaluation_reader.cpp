@@ -16,45 +16,6 @@ constexpr std::size_t kMaxInterventions = 1000;
 constexpr double kOnsetSink = 10, kOnsetMassive = 3;  // percent; times the other positions
 constexpr std::size_t kMaxNameLength = 40;            // of an intervention
 
-constexpr const char* kScalars[] = {"alpha_1",
-                                    "alpha_1_raw",
-                                    "alpha_1_max",
-                                    "alpha_star",
-                                    "alpha_star_raw",
-                                    "row_mass",
-                                    "extra_key_mass",
-                                    "entropy",
-                                    "val_loss",
-                                    "first_value_norm_ratio",
-                                    "value_share",
-                                    "alpha_fixed",
-                                    "alpha_fixed_over_even"};
-
-constexpr std::pair<const char*, Row Evaluation::*> kRows[] = {{"sink_epsilon", &Evaluation::sink_epsilon},
-                                                               {"sink_1", &Evaluation::sink_1},
-                                                               {"sink_1_raw", &Evaluation::sink_1_raw},
-                                                               {"sink_star", &Evaluation::sink_star},
-                                                               {"sink_star_raw", &Evaluation::sink_star_raw},
-                                                               {"sink_k", &Evaluation::sink_k},
-                                                               {"alpha_k", &Evaluation::alpha_k},
-                                                               {"alpha_k_raw", &Evaluation::alpha_k_raw},
-                                                               {"loss_position", &Evaluation::loss_position}};
-
-constexpr std::pair<const char*, Table Evaluation::*> kTables[] = {
-    {"hidden_norm_layer_position", &Evaluation::hidden_norm},
-    {"key_norm_layer_position", &Evaluation::key_norm},
-    {"value_norm_layer_position", &Evaluation::value_norm},
-    {"hidden_kurtosis_layer_position", &Evaluation::hidden_kurtosis},
-    {"hidden_largest_layer_position", &Evaluation::hidden_largest}};
-
-// Tables [L][H], which must have the shape of alpha_1_layer_head.
-constexpr std::pair<const char*, Table Evaluation::*> kHeadTables[] = {
-    {"alpha_1_layer_head", &Evaluation::alpha_1_layer_head},
-    {"alpha_1_layer_head_raw", &Evaluation::alpha_1_layer_head_raw},
-    {"alpha_star_layer_head", &Evaluation::alpha_star_layer_head},
-    {"alpha_star_layer_head_raw", &Evaluation::alpha_star_layer_head_raw},
-    {"value_share_layer_head", &Evaluation::value_share_layer_head}};
-
 std::vector<std::string> to_tokens(const json& value, const Place& at) {
   if (!value.is_array()) damaged(at, "expected a list of tokens");
   std::vector<std::string> tokens;
@@ -125,14 +86,14 @@ AttentionMaps to_maps(const json& value, const std::string& file) {
 }
 
 // The single map in files of older programs.
-AttentionMaps to_single_map(const json& value, const Evaluation& e, const std::string& file) {
+AttentionMaps to_single_map(const json& value, const Measurement& e, const std::string& file) {
   const Place at{file, "map"};
   require(value.is_object(), at, "expected an object");
   const Reader read{value, file};
   AttentionMaps maps;
   maps.chosen = {0, read.integer("layer", 0), read.integer("head", 0)};
-  maps.layers = static_cast<std::int64_t>(e.alpha_1_layer_head.size());
-  maps.heads = maps.layers > 0 ? static_cast<std::int64_t>(e.alpha_1_layer_head[0].size()) : 0;
+  maps.layers = static_cast<std::int64_t>(e.proxy.alpha_1_layer_head.size());
+  maps.heads = maps.layers > 0 ? static_cast<std::int64_t>(e.proxy.alpha_1_layer_head[0].size()) : 0;
   require(maps.chosen.layer >= 0 && maps.chosen.layer < maps.layers && maps.chosen.head >= 0 &&
               maps.chosen.head < maps.heads,
           at, "its layer and head are not in alpha_1_layer_head");
@@ -154,15 +115,14 @@ AttentionMaps to_single_map(const json& value, const Evaluation& e, const std::s
   return maps;
 }
 
-// Keeps val_loss only for text: losses on other inputs are not comparable.
-void set_input_loss(Evaluation& e) {
-  const auto loss = e.scalar.find("val_loss");
-  if (loss == e.scalar.end()) return;
-  e.scalar["input_loss"] = loss->second;
-  if (e.input != "text") e.scalar.erase("val_loss");
+// Keeps the loss only for text: losses on other inputs are not comparable.
+void set_input_loss(Measurement& e) {
+  if (std::isnan(e.loss)) return;
+  e.scalar[kInputLoss] = e.loss;
+  if (e.input != "text") e.loss = kUnknown;
 }
 
-void require_one_per_epsilon(const Evaluation& e, const char* name, const Row& proxy, const Row& raw,
+void require_one_per_epsilon(const Measurement& e, const char* name, const Row& proxy, const Row& raw,
                              const std::string& file) {
   const std::size_t n = e.sink_epsilon.size();
   if (proxy.size() != n || raw.size() != n)
@@ -191,7 +151,7 @@ double at_epsilon(const Row& epsilons, const Row& values, double epsilon) {
 // Whether interventions are of this run, and of the input of its evaluation. Older files lack the seed and the data's
 // checksum.
 bool is_of_evaluation(const Reader& interventions, const Run& run) {
-  const Evaluation& e = *run.evaluation;
+  const Measurement& e = *run.evaluation;
   const std::string data = interventions.text("measured_data_sha256", "");
   return interventions.text("ablation", run.ablation) == run.ablation &&
          interventions.text("policies", run.policies) == run.policies &&
@@ -202,108 +162,141 @@ bool is_of_evaluation(const Reader& interventions, const Run& run) {
          (data.empty() || e.data_sha256.empty() || data == e.data_sha256);
 }
 
+// Tables by layer and head have the shape of alpha_1, those of raw weights of their proxy.
+void require_equal_heads(Measurement& e, const std::string& file) {
+  const Table* proxy = nullptr;
+  for_each_measure(e, [&]<class Value>(const Measure& measure, bool raw, double*, Value values) {
+    if constexpr (std::is_same_v<Value, Table*>) {
+      if (measure.axes.suffix != kByLayerHead.suffix) return;
+      const Table &shape = raw ? *proxy : e.proxy.alpha_1_layer_head, &table = *(proxy = values);
+      require((table.empty() && !raw) ||
+                  (table.size() == shape.size() && (table.empty() || table[0].size() == shape[0].size())),
+              {file, key_of(measure, raw, true)}, "expected as many layers and heads as of the proxy weights");
+    }
+  });
+}
+
 }  // namespace
 
-double Evaluation::get(const std::string& name) const {
+double* Measurement::measure(const std::string& name) {
+  double* found = nullptr;
+  for_each_measure(*this, [&](const Measure& measure, bool raw, double* scalar, auto) {
+    if (scalar && key_of(measure, raw, false) == name) found = scalar;
+  });
+  return found;
+}
+
+double Measurement::get(const std::string& name) const {
+  if (const double* found = const_cast<Measurement*>(this)->measure(name)) return *found;
   const auto found = scalar.find(name);
   return found == scalar.end() ? kNaN : found->second;
 }
 
-double Evaluation::sink_at(double epsilon, bool raw) const {
-  return at_epsilon(sink_epsilon, raw ? sink_1_raw : sink_1, epsilon);
+double Measurement::sink_at(double epsilon, bool raw_weights) const {
+  return at_epsilon(sink_epsilon, (raw_weights ? raw : proxy).sink_1, epsilon);
 }
 
-double Evaluation::sink_star_at(double epsilon, bool raw) const {
-  return at_epsilon(sink_epsilon, raw ? sink_star_raw : sink_star, epsilon);
+double Measurement::sink_star_at(double epsilon, bool raw_weights) const {
+  return at_epsilon(sink_epsilon, (raw_weights ? raw : proxy).sink_star, epsilon);
 }
 
-double Evaluation::row_sum() const {
-  if (extra == "unknown") return kNaN;
-  return get("row_mass") + (extra == "key" ? get("extra_key_mass") : 0);
+double Measurement::whole_row_sum() const {
+  if (extra == Extra::unknown) return kNaN;
+  return row_sum + (extra == Extra::key ? extra_key_weight : 0);
 }
 
-Evaluation to_evaluation(const json& object, const std::string& file) {
+std::int64_t Measurement::fewest_first_key_rows() const {
+  return first_key_rows.empty() ? 0 : *std::ranges::min_element(first_key_rows);
+}
+
+Evaluation::Extra extra_named(const std::string& name) {
+  const auto found = std::ranges::find(kExtraNames, name);
+  return found == std::end(kExtraNames) ? Evaluation::Extra::unknown
+                                        : static_cast<Evaluation::Extra>(found - std::begin(kExtraNames));
+}
+
+Measurement to_evaluation(const json& object, const std::string& file) {
   const Reader read{object, file};
-  Evaluation e;
+  Measurement e;
   e.input = read.text("input", e.input);
-  e.extra = read.text("extra", e.extra);
+  e.extra = extra_named(read.text("extra", kExtraNames[0]));
   e.data = read.text("data", e.data);
   e.data_sha256 = read.text("measured_data_sha256", "");
   e.input_sha256 = read.text("input_sha256", "");
   e.positions = read.text("positions", "");
   e.input_seed = read.seed("input_seed", 0);
-  if (const Row rows = read.row("first_key_rows"); !rows.empty())
-    e.first_key_rows = static_cast<std::int64_t>(std::clamp(*std::min_element(rows.begin(), rows.end()), 0.0, 1e15));
-  for (const char* key : kScalars)
-    if (read.has(key)) e.scalar[key] = to_number(object[key], {file, key});
-  if (const Row ratios = read.row("massive_ratio_layer"); !ratios.empty())
-    e.scalar["massive_ratio"] = *std::max_element(ratios.begin(), ratios.end());
+  e.sink_epsilon = read.row("sink_epsilon");
+  for (const double rows : read.row("first_key_rows"))
+    e.first_key_rows.push_back(static_cast<std::int64_t>(std::clamp(std::isnan(rows) ? 0 : rows, 0.0, 1e15)));
+  for_each_measure(e, [&]<class Value>(const Measure& measure, bool raw, double* scalar, Value values) {
+    const std::string key = key_of(measure, raw, false), values_key = key_of(measure, raw, true);
+    if (scalar && read.has(key.c_str())) *scalar = to_number(object[key], {file, key});
+    if constexpr (std::is_same_v<Value, Row*>) {
+      *values = read.row(values_key.c_str());
+      if (scalar && std::isnan(*scalar)) *scalar = summary_of(measure, *values);
+    } else if constexpr (std::is_same_v<Value, Table*>) {
+      *values = read.table(values_key.c_str());
+    }
+  });
   set_input_loss(e);
-  for (const auto& [key, member] : kRows) e.*member = read.row(key);
-  if (const Row& alphas = e.alpha_k_raw; alphas.size() > 1)
-    e.scalar["alpha_others_raw"] =
+  if (const Row& alphas = e.raw.alpha_k; alphas.size() > 1)
+    e.scalar[kAlphaOthersRaw] =
         std::accumulate(alphas.begin() + 1, alphas.end(), 0.0) / static_cast<double>(alphas.size() - 1);
-  require_one_per_epsilon(e, "sink_1", e.sink_1, e.sink_1_raw, file);
-  if (!e.sink_star.empty() || !e.sink_star_raw.empty())
-    require_one_per_epsilon(e, "sink_star", e.sink_star, e.sink_star_raw, file);
-  for (const auto& [key, member] : kTables) e.*member = read.table(key);
-  for (const auto& [key, member] : kHeadTables) {
-    const Table& table = e.*member = read.table(key);
-    const Table& shape =
-        std::string(key) == "alpha_star_layer_head_raw" ? e.alpha_star_layer_head : e.alpha_1_layer_head;
-    const bool optional = table.empty() && !std::string(key).ends_with("_raw");
-    require(optional || (table.size() == shape.size() && (table.empty() || table[0].size() == shape[0].size())),
-            {file, key}, "expected as many layers and heads as of the proxy weights");
-  }
+  require_one_per_epsilon(e, name_of(&SinkScores::sink_1), e.proxy.sink_1, e.raw.sink_1, file);
+  if (e.proxy.has_star() || e.raw.has_star())
+    require_one_per_epsilon(e, name_of(&SinkScores::sink_star), e.proxy.sink_star, e.raw.sink_star, file);
+  require_equal_heads(e, file);
   if (read.has("maps"))
     e.maps = to_maps(object["maps"], file);
   else if (read.has("map"))
     e.maps = to_single_map(object["map"], e, file);
-  if (e.maps && !e.alpha_1_layer_head.empty())
-    require(e.maps->layers == static_cast<std::int64_t>(e.alpha_1_layer_head.size()) &&
-                e.maps->heads == static_cast<std::int64_t>(e.alpha_1_layer_head[0].size()),
+  if (e.maps && !e.proxy.alpha_1_layer_head.empty())
+    require(e.maps->layers == static_cast<std::int64_t>(e.proxy.alpha_1_layer_head.size()) &&
+                e.maps->heads == static_cast<std::int64_t>(e.proxy.alpha_1_layer_head[0].size()),
             {file, "maps"}, "expected as many layers and heads as alpha_1_layer_head");
   return e;
 }
 
 std::optional<LastMeasurement> last_measurement(const Curves& curves) {
-  const auto measured = curves.find("val_loss");
+  const auto measured = curves.find(name_of(&Evaluation::loss));
   if (measured == curves.end()) return std::nullopt;
-  const auto at = [&](const char* name, std::size_t line) {
+  const auto at = [&](const std::string& name, std::size_t line) {
     const auto column = curves.find(name);
     return column == curves.end() ? kNaN : column->second[line];
   };
-  // A line with a loss that is not finite is a measurement if it has a row_mass.
+  // A line with a loss that is not finite is a measurement if it has a row sum.
   for (std::size_t line = measured->second.size(); line-- > 0;) {
-    if (!std::isfinite(measured->second[line]) && !std::isfinite(at("row_mass", line))) continue;
+    if (!std::isfinite(measured->second[line]) && !std::isfinite(at(name_of(&Evaluation::row_sum), line))) continue;
     LastMeasurement last{static_cast<std::int64_t>(curves.at("step")[line]), {}};
-    Evaluation& e = last.evaluation;
-    for (const char* key : kScalars)
-      if (curves.contains(key)) e.scalar[key] = at(key, line);
+    Measurement& e = last.evaluation;
+    e.sink_epsilon = {kSinkEpsilons[kPaperEpsilonIndex]};
+    for_each_measure(e, [&]<class Value>(const Measure& measure, bool raw, double* scalar, Value values) {
+      const std::string key = key_of(measure, raw, false);
+      if (!curves.contains(key)) return;
+      if (scalar) *scalar = at(key, line);
+      if constexpr (std::is_same_v<Value, Row*>)
+        if (!scalar) *values = {at(key, line)};  // at the threshold of the paper
+    });
     set_input_loss(e);
-    e.sink_epsilon = {0.3};
-    e.sink_1 = {at("sink_1", line)};
-    e.sink_1_raw = {at("sink_1_raw", line)};
-    if (curves.contains("sink_star")) {
-      e.sink_star = {at("sink_star", line)};
-      e.sink_star_raw = {at("sink_star_raw", line)};
-      e.extra = curves.contains("extra_key_mass") ? "key" : "token";
-    }
+    if (e.proxy.has_star())
+      e.extra =
+          curves.contains(name_of(&Evaluation::extra_key_weight)) ? Evaluation::Extra::key : Evaluation::Extra::token;
     return last;
   }
   return std::nullopt;
 }
 
 void set_onsets(Run& run) {
-  if (!run.evaluation || !run.curves.contains("sink_1") || !run.curves.contains("massive_ratio")) return;
+  constexpr const char *kSink = name_of(&SinkScores::sink_1), *kMassive = name_of(&Evaluation::largest_massive_ratio);
+  if (!run.evaluation || !run.curves.contains(kSink) || !run.curves.contains(kMassive)) return;
   const auto first_step_above = [&](const char* name, double level) {
     const Row &values = run.curves.at(name), &step = run.curves.at("step");
     const auto above = std::ranges::find_if(values, [=](double value) { return value > level; });
     if (above == values.end()) return run.finished ? -1 : kNaN;  // it may still come
     return step[static_cast<std::size_t>(above - values.begin())];
   };
-  run.evaluation->scalar["onset_sink_1"] = first_step_above("sink_1", kOnsetSink);
-  run.evaluation->scalar["onset_massive"] = first_step_above("massive_ratio", kOnsetMassive);
+  run.evaluation->scalar["onset_sink_1"] = first_step_above(kSink, kOnsetSink);
+  run.evaluation->scalar["onset_massive"] = first_step_above(kMassive, kOnsetMassive);
 }
 
 void read_interventions(const std::string& file, Run& run) {

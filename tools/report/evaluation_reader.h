@@ -1,4 +1,4 @@
-// Reads and validates an Evaluation: from evaluation JSON (eval/sink/evaluation_json.h), from the curves of a run and
+// Reads and validates a Measurement: from evaluation JSON (eval/sink/evaluation_json.h), from the curves of a run and
 // from interventions.json (eval/interventions/interventions.h).
 #pragma once
 
@@ -11,11 +11,14 @@
 namespace sink::report {
 
 // Throws Error (Exit::bad_input) for tables whose shapes do not match.
-Evaluation to_evaluation(const nlohmann::json& object, const std::string& file);
+Measurement to_evaluation(const nlohmann::json& object, const std::string& file);
+
+// Unknown for a name that is not in kExtraNames.
+Evaluation::Extra extra_named(const std::string& name);
 
 struct LastMeasurement {
   std::int64_t step;
-  Evaluation evaluation;
+  Measurement evaluation;
 };
 // Of the curves; nothing before the first measurement.
 std::optional<LastMeasurement> last_measurement(const Curves& curves);

@@ -11,6 +11,9 @@
 namespace sink::report {
 namespace {
 
+double alpha_1(const Measurement& e) { return e.proxy.alpha_1; }
+double raw_alpha_1(const Measurement& e) { return e.raw.alpha_1; }
+
 template <class Value>
 double mean_of(const std::vector<const Run*>& runs, Value value) {
   double sum = 0;
@@ -48,21 +51,23 @@ void set_labels(TaskRuns& task) {
 
 // "62 % of its attention", or "a raw weight of 0.03" where rows do not sum to one.
 std::string weight_text(const GroupSummary& summary, bool first) {
-  if (!summary.group->rows_sum_to_one()) return "a raw weight of <b>" + plain(summary.mean("alpha_1_raw")) + "</b>";
-  return "<b>" + percent(summary.mean("alpha_1")) + "</b>" + (first ? " of its attention" : "");
+  if (!summary.group->rows_sum_to_one()) return "a raw weight of <b>" + plain(summary.mean(raw_alpha_1)) + "</b>";
+  return "<b>" + percent(summary.mean(alpha_1)) + "</b>" + (first ? " of its attention" : "");
 }
 
 // " and 28 % on its extra key", or the raw weight where rows do not sum to one.
 std::string extra_text(const GroupSummary& summary) {
-  const std::string& extra = summary.runs.front()->evaluation->extra;
-  if (extra != "key" && extra != "token") return "";
+  const Evaluation::Extra extra = summary.runs.front()->evaluation->extra;
+  const bool key = extra == Evaluation::Extra::key;
+  if (!key && extra != Evaluation::Extra::token) return "";
   const bool share = summary.group->rows_sum_to_one();
-  const double mean_over_queries = extra == "key" ? summary.mean("extra_key_mass") : kNaN;  // as alpha_1 is
-  const double weight =
-      std::isfinite(mean_over_queries) ? mean_over_queries : summary.mean(share ? "alpha_star" : "alpha_star_raw");
+  const double mean_over_queries = key ? summary.mean(&Measurement::extra_key_weight) : kNaN;  // as alpha_1 is
+  const double weight = std::isfinite(mean_over_queries)
+                            ? mean_over_queries
+                            : summary.mean([&](const Measurement& e) { return (share ? e.proxy : e.raw).alpha_star; });
   if (!std::isfinite(weight)) return "";
   return " and " + (share ? "<b>" + percent(weight) + "</b>" : "a raw weight of <b>" + plain(weight) + "</b>") +
-         (extra == "key" ? " on its extra key" : " on its sink token");
+         (key ? " on its extra key" : " on its sink token");
 }
 
 std::string name_text(const GroupSummary& summary, bool begins_sentence) {
@@ -92,8 +97,7 @@ bool TaskRuns::has_proxy() const {
 }
 
 bool TaskRuns::has_star() const {
-  return std::ranges::any_of(runs,
-                             [](const Run* run) { return run->evaluation && !run->evaluation->sink_star.empty(); });
+  return std::ranges::any_of(runs, [](const Run* run) { return run->evaluation && run->evaluation->proxy.has_star(); });
 }
 
 bool TaskRuns::has_other_input() const {
@@ -149,22 +153,18 @@ GroupSummary::GroupSummary(const Group& of) : group(&of), runs(of.finished()) {
   if (evaluated != of.runs.end()) runs = {*evaluated};
 }
 
-double GroupSummary::mean(const char* name) const {
-  return mean_of(runs, [&](const Evaluation& e) { return e.get(name); });
-}
+double GroupSummary::mean(const std::function<double(const Measurement&)>& value) const { return mean_of(runs, value); }
 
-double GroupSummary::row_sum() const {
-  return mean_of(runs, [](const Evaluation& e) { return e.row_sum(); });
-}
+double GroupSummary::row_sum() const { return mean(&Measurement::whole_row_sum); }
 
-double GroupSummary::sink_strength() const { return std::fmin(mean("alpha_1"), std::abs(mean("alpha_1_raw"))); }
+double GroupSummary::sink_strength() const { return std::fmin(mean(alpha_1), std::abs(mean(raw_alpha_1))); }
 
 namespace {
 
 std::vector<GroupSummary> measured_groups(const TaskRuns& task) {
   std::vector<GroupSummary> all;
   for (const Group& group : task.groups)
-    if (GroupSummary summary(group); std::isfinite(summary.mean("alpha_1"))) all.push_back(std::move(summary));
+    if (GroupSummary summary(group); std::isfinite(summary.mean(alpha_1))) all.push_back(std::move(summary));
   return all;
 }
 
@@ -207,7 +207,7 @@ std::string headline_note(const TaskRuns& task) {
     const std::string name = escape(summary.group->label), seeds = std::to_string(summary.runs.size()) + " seeds";
     if (!summary.group->rows_sum_to_one())
       text += "Rows of " + name + " sum to " + plain(summary.row_sum()) + ", of which " +
-              percent(summary.mean("alpha_1")) + " (proxy) is on the first token. ";
+              percent(summary.mean(alpha_1)) + " (proxy) is on the first token. ";
     if (!same_seeds && summary.runs.size() > 1) text += "Mean of " + seeds + " of " + name + ". ";
     if (same_seeds && summary.runs.size() > 1 && &summary == &extremes.back()) text += "Means of " + seeds + ". ";
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -50,7 +51,7 @@ struct GroupSummary {
   std::vector<const Run*> runs;
 
   explicit GroupSummary(const Group& group);
-  double mean(const char* name) const;
+  double mean(const std::function<double(const Measurement&)>& value) const;
   double row_sum() const;
   // The smaller of proxy and raw alpha_1: a sink has a large share of the row and a large weight.
   double sink_strength() const;

@@ -60,15 +60,25 @@ class Steps {
   json rows_ = json::array();
 };
 
+// Of the losses and of the scores that the page draws over training.
+std::vector<std::string> curve_names() {
+  std::vector<std::string> names{"train_loss", name_of(&Evaluation::loss), "grad_norm"};
+  for (const std::string name : {name_of(&SinkScores::sink_1), name_of(&SinkScores::alpha_1),
+                                 name_of(&SinkScores::sink_star), name_of(&SinkScores::alpha_star)}) {
+    names.push_back(name);
+    names.push_back(name + "_raw");
+  }
+  return names;
+}
+
 json curves_json(const Curves& curves, std::size_t points, Steps& steps) {
   json out = json::object();
-  for (const char* name : {"train_loss", "val_loss", "grad_norm", "sink_1", "sink_1_raw", "alpha_1", "alpha_1_raw",
-                           "sink_star", "sink_star_raw", "alpha_star", "alpha_star_raw"}) {
+  for (const std::string& name : curve_names()) {
     const auto found = curves.find(name);
     if (found == curves.end()) continue;
     Row x, y;
     const Row& step = curves.at("step");
-    const bool every_step = std::string(name) == "train_loss" || std::string(name) == "grad_norm";
+    const bool every_step = name == "train_loss" || name == "grad_norm";
     for (std::size_t i = 0; i < step.size(); ++i) {
       // Between two evaluations nothing is drawn; a missing training loss is a gap.
       if (!every_step && !std::isfinite(found->second[i])) continue;
@@ -87,38 +97,47 @@ json curves_json(const Curves& curves, std::size_t points, Steps& steps) {
   return out;
 }
 
-void add_evaluation(const Run& run, const Evaluation& e, const PageLimits& limits, json& out) {
-  out["final"] = {{"val_loss", e.get("val_loss")},
-                  {"sink_1", e.sink_at(0.3, false)},
-                  {"sink_1_raw", e.sink_at(0.3, true)},
-                  {"alpha_1", e.get("alpha_1")},
-                  {"alpha_1_raw", e.get("alpha_1_raw")}};
-  const auto row = [&](const char* name, const Row& values) {
-    if (!values.empty()) out[name] = cut(values, limits.positions);
-  };
-  const auto heads = [&](const char* name, const Table& values) {  // by layer and head
-    if (!values.empty()) out[name] = cut(values, SIZE_MAX);
-  };
-  const auto table = [&](const std::string& name, const Table& values) {  // by layer and position
-    if (values.empty()) return;
-    out[name] = cut(values, limits.positions);
-    Row others;
-    for (const Row& row : values) others.push_back(mean_after_first(row));
-    out[name + "_others"] = rounded(others);
-  };
-  row("alpha_k", e.alpha_k);
-  row("alpha_k_raw", e.alpha_k_raw);
-  row("loss_position", e.loss_position);
-  heads("layer_head", e.alpha_1_layer_head);
-  heads("layer_head_raw", e.alpha_1_layer_head_raw);
-  heads("star_head", e.alpha_star_layer_head);
-  heads("star_head_raw", e.alpha_star_layer_head_raw);
-  heads("value_share", e.value_share_layer_head);
-  table("hidden_norm", e.hidden_norm);
-  table("key_norm", e.key_norm);
-  table("value_norm", e.value_norm);
-  table("hidden_kurtosis", e.hidden_kurtosis);
-  table("hidden_largest", e.hidden_largest);
+// The measures that the page draws along positions, layers and heads.
+bool is_drawn(const Measure& measure) {
+  return measure.title || measure.tiles || measure.values == Values(&SinkScores::alpha_k);
+}
+
+// {name, title, caption, unit, axes, tiles, optional}: what the page says of a measure.
+json measures_json() {
+  json out = json::array();
+  for (const Measure& measure : kMeasures) {
+    if (!measure.title && !measure.tiles) continue;
+    out.push_back(
+        {{"name", measure.name}, {"unit", measure.unit}, {"axes", measure.axes.names}, {"optional", measure.optional}});
+    for (const auto& [key, text] :
+         {std::pair("title", measure.title), std::pair("caption", measure.caption), std::pair("tiles", measure.tiles)})
+      if (text) out.back()[key] = text;
+  }
+  return out;
+}
+
+void add_evaluation(const Run& run, const Measurement& e, const PageLimits& limits, json& out) {
+  const std::string loss = name_of(&Evaluation::loss), sink = name_of(&SinkScores::sink_1),
+                    alpha = name_of(&SinkScores::alpha_1);
+  out["final"] = {{loss, e.loss},
+                  {sink, e.sink_at(0.3, false)},
+                  {sink + "_raw", e.sink_at(0.3, true)},
+                  {alpha, e.proxy.alpha_1},
+                  {alpha + "_raw", e.raw.alpha_1}};
+  for_each_measure(e, [&]<class Value>(const Measure& measure, bool raw, const double*, Value values) {
+    const std::string name = key_of(measure, raw, false);
+    if constexpr (std::is_same_v<Value, const Row*>) {
+      if (is_drawn(measure) && !values->empty()) out[name] = cut(*values, limits.positions);
+    } else if constexpr (std::is_same_v<Value, const Table*>) {
+      if (!is_drawn(measure) || values->empty()) return;
+      const bool by_position = measure.axes.names == kByLayerPosition.names;
+      out[name] = cut(*values, by_position ? limits.positions : SIZE_MAX);
+      if (!by_position) return;
+      Row others;
+      for (const Row& row : *values) others.push_back(mean_after_first(row));
+      out[name + "_others"] = rounded(others);
+    }
+  });
   if (e.maps) out["maps"] = maps_json(run, limits.maps);
 }
 
@@ -300,7 +319,7 @@ std::map<std::string, std::string> filter_settings(const Run& run) {
 }
 
 json page_data(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks, const PageLimits& limits) {
-  json out{{"groups", json::array()}, {"runs", json::array()}};
+  json out{{"measures", measures_json()}, {"groups", json::array()}, {"runs", json::array()}};
   const std::vector<LineStyle> styles = line_styles(runs, tasks);
   Steps steps;
   for (std::size_t i = 0; i < runs.size(); ++i) out["runs"].push_back(run_json(runs[i], styles[i], limits, steps));
@@ -316,7 +335,7 @@ json page_data(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks,
       if (!run->evaluation) continue;
       if (const Table& hidden = run->evaluation->hidden_norm; !hidden.empty())
         positions = std::max(positions, hidden[0].size());
-      sink_token = sink_token || run->evaluation->extra == "token";
+      sink_token = sink_token || run->evaluation->extra == Evaluation::Extra::token;
     }
     for (const GroupSummary& summary : extreme_groups(task)) {
       const auto run = std::ranges::find_if(

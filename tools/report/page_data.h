@@ -62,10 +62,10 @@ constexpr std::size_t shown_level(std::size_t levels) { return (levels + 1) / 2;
 // kinds (`attention`, `position` ...), and whether it has finished.
 std::map<std::string, std::string> filter_settings(const Run& run);
 
-// {groups, runs, common, xs}: a group is a task, whose `story` are the runs with attention patterns of the extreme
-// groups (findings.h); `xs` are the steps of curves, named by their index there; `common` the settings in which all
-// runs agree, a run's `settings` the others. Curves and tables by position have six digits, other values seven; null
-// where they are not finite. Missing values are absent.
+// {measures, groups, runs, common, xs}: what the page says of the measures that it draws; a group is a task, whose
+// `story` are the runs with attention patterns of the extreme groups (findings.h); `xs` are the steps of curves, named
+// by their index there; `common` the settings in which all runs agree, a run's `settings` the others. Curves and tables
+// by position have six digits, other values seven; null where they are not finite. Missing values are absent.
 nlohmann::json page_data(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks, const PageLimits& limits);
 
 // The same as text for a <script> element.

@@ -108,7 +108,7 @@ std::vector<DrawnWeight> drawn_map(const Run& run, const MapLimits& limits, std:
   const Drawing drawing(run);
   const Row& weights = drawing.maps.at(sequence, layer, head);
   if (weights.empty()) return {};
-  const int token = run.evaluation->extra == "token" ? 1 : 0;
+  const int token = run.evaluation->extra == Evaluation::Extra::token ? 1 : 0;
   const std::vector<std::string>& tokens = drawing.maps.tokens[static_cast<std::size_t>(sequence)];
   std::vector<DrawnWeight> out;
   drawing.each(static_cast<std::size_t>(sequence), weights, limits, [&](std::int64_t i, std::int64_t j, double a) {
@@ -144,7 +144,7 @@ json maps_json(const Run& run, const MapLimits& limits) {
   return {{"layers", maps.layers},
           {"heads", maps.heads},
           {"extra_key", maps.extra_key},
-          {"sink_token", run.evaluation->extra == "token"},
+          {"sink_token", run.evaluation->extra == Evaluation::Extra::token},
           {"window", drawing.range.window},
           {"prefix", drawing.range.prefix},
           {"full", drawing.full},

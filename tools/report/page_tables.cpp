@@ -22,12 +22,12 @@ struct Column {
   std::string over;  // a heading that neighbouring columns share
   std::string head;
   int decimals;
-  std::function<double(const Evaluation&)> value;
+  std::function<double(const Measurement&)> value;
 };
 
 // The validation loss minus the lowest possible one, if it was measured on the sequences that training measured.
 Column above_best_column(const std::vector<const Run*>& runs) {
-  std::map<const Evaluation*, double> floors;
+  std::map<const Measurement*, double> floors;
   for (const Run* run : runs) {
     const auto floor = loss_floor(*run);
     const auto sequences = run->settings.find("eval-sequences");
@@ -36,18 +36,18 @@ Column above_best_column(const std::vector<const Run*>& runs) {
     if (floor && run->evaluation && (run->sequences == 0 || same_count) && same_length)
       floors[&*run->evaluation] = floor->validation;
   }
-  return {"", "above best", 3, [floors](const Evaluation& e) {
+  return {"", "above best", 3, [floors](const Measurement& e) {
             const auto floor = floors.find(&e);
-            return floor == floors.end() ? kNaN : e.get("val_loss") - floor->second;
+            return floor == floors.end() ? kNaN : e.loss - floor->second;
           }};
 }
 
 // alpha_1 as a multiple of that of even attention. A column for alpha_*, too, would be too wide for a laptop.
 Column over_even_column(const std::string& over, const std::vector<const Run*>& runs) {
-  std::map<const Evaluation*, double> ratios;
+  std::map<const Measurement*, double> ratios;
   for (const Run* run : runs)
     if (run->evaluation) ratios[&*run->evaluation] = alpha_over_even(*run).alpha_1;
-  return {over, "/ even", 2, [ratios](const Evaluation& e) {
+  return {over, "/ even", 2, [ratios](const Measurement& e) {
             const auto ratio = ratios.find(&e);
             return ratio == ratios.end() ? kNaN : ratio->second;
           }};
@@ -59,29 +59,29 @@ std::vector<Column> columns(const TaskRuns& task) {
   const std::string alpha = term("alpha_1", "&alpha;<sub>1</sub>") + same, star = "&alpha;<sub>*</sub>" + same,
                     sink = term("sink_1", "Sink<sub>1</sub>") + ", %" + same;
   std::vector<Column> all;
-  const auto add = [&](const std::string& over, const char* head, const char* name, int decimals = 3) {
-    all.push_back({over, head, decimals, [name](const Evaluation& e) { return e.get(name); }});
+  const auto add = [&](const std::string& over, const char* head, auto value, int decimals = 3) {
+    all.push_back({over, head, decimals, value});
   };
-  add("", "val. loss", "val_loss");
+  add("", "val. loss", &Measurement::loss);
   all.push_back(above_best_column(task.runs));
-  if (task.has_other_input()) add("", "loss on its input", "input_loss");
+  if (task.has_other_input()) add("", "loss on its input", [](const Measurement& e) { return e.get(kInputLoss); });
   const auto kinds = proxy ? std::vector<std::string>{"proxy", "raw"} : std::vector<std::string>{""};
   for (const std::string& kind : kinds)
     for (const double epsilon : task.epsilons())
       all.push_back({sink + (proxy ? ", " + kind : ""), "&epsilon;&nbsp;" + number(epsilon, 1), 1,
-                     [=](const Evaluation& e) { return e.sink_at(epsilon, kind == "raw"); }});
+                     [=](const Measurement& e) { return e.sink_at(epsilon, kind == "raw"); }});
   for (const std::string& kind : kinds)
     all.push_back({term("star", "Sink<sub>*</sub>") + ", %" + same, proxy ? kind : "&epsilon;&nbsp;0.3", 1,
-                   [=](const Evaluation& e) { return e.sink_star_at(0.3, kind == "raw"); }});
-  add(alpha, proxy ? "proxy" : "mean", "alpha_1");
-  if (proxy) add(alpha, "raw", "alpha_1_raw");
+                   [=](const Measurement& e) { return e.sink_star_at(0.3, kind == "raw"); }});
+  add(alpha, proxy ? "proxy" : "mean", [](const Measurement& e) { return e.proxy.alpha_1; });
+  if (proxy) add(alpha, "raw", [](const Measurement& e) { return e.raw.alpha_1; });
   all.push_back(over_even_column(alpha, task.runs));
-  add(alpha, proxy ? "max, proxy" : "max", "alpha_1_max");
-  add(star, proxy ? "proxy" : "mean", "alpha_star");
-  if (proxy) add(star, "raw", "alpha_star_raw");
-  all.push_back({"", term("row_sum", "row sum"), 2, [](const Evaluation& e) { return e.row_sum(); }});
-  add("", "weight on *", "extra_key_mass", 2);
-  add("", "v<sub>1</sub> ratio", "first_value_norm_ratio", 2);
+  add(alpha, proxy ? "max, proxy" : "max", &Measurement::alpha_1_max);
+  add(star, proxy ? "proxy" : "mean", [](const Measurement& e) { return e.proxy.alpha_star; });
+  if (proxy) add(star, "raw", [](const Measurement& e) { return e.raw.alpha_star; });
+  all.push_back({"", term("row_sum", "row sum"), 2, &Measurement::whole_row_sum});
+  add("", "weight on *", &Measurement::extra_key_weight, 2);
+  add("", "v<sub>1</sub> ratio", &Measurement::first_value_norm_ratio, 2);
   const bool trained = std::ranges::any_of(task.runs, &Run::trained_here);
   std::erase_if(all, [&](const Column& column) {
     return !(trained && column.head == "val. loss") && std::ranges::none_of(task.runs, [&](const Run* run) {
@@ -218,7 +218,7 @@ std::string inputs_table(const std::vector<const Run*>& runs) {
           runs, [&](const Run* one) { return model_of(*one) == model && one->input == input && one->evaluation; });
       const bool known = run != runs.end();
       rows += cell(number(known ? (*run)->evaluation->sink_at(0.3, false) : kNaN, 1) +
-                   (known ? "<small> " + number((*run)->evaluation->get("alpha_1"), 3) + "</small>" : ""));
+                   (known ? "<small> " + number((*run)->evaluation->proxy.alpha_1, 3) + "</small>" : ""));
     }
     rows += "</tr>";
   }

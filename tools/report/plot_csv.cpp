@@ -112,11 +112,14 @@ CurveOf layer_row(const std::string& key, std::size_t layer) {
   };
 }
 
-std::optional<Curve> value_share(const json& run) {
-  if (!run.contains("value_share")) return std::nullopt;
-  Row means;
-  for (const json& heads : run["value_share"]) means.push_back(mean(row_of(heads)));
-  return curve_from(0, means);
+// The means over heads of a table by layer and head.
+CurveOf head_means(const std::string& key) {
+  return [=](const json& run) -> std::optional<Curve> {
+    if (!run.contains(key)) return std::nullopt;
+    Row means;
+    for (const json& heads : run[key]) means.push_back(mean(row_of(heads)));
+    return curve_from(0, means);
+  };
 }
 
 void add_task(const json& data, const json& in_data, const TaskRuns& task, Files& files) {
@@ -146,8 +149,10 @@ void add_task(const json& data, const json& in_data, const TaskRuns& task, Files
       return out;
     });
   };
-  for (const char* name : {"val_loss", "train_loss", "grad_norm"}) add_curve(name);
-  for (const std::string name : {"alpha_1", "sink_1", "alpha_star", "sink_star"}) {
+  const std::string val_loss = name_of(&Evaluation::loss), sink_1 = name_of(&SinkScores::sink_1);
+  for (const std::string& name : {val_loss, std::string("train_loss"), std::string("grad_norm")}) add_curve(name);
+  for (const std::string name : {name_of(&SinkScores::alpha_1), name_of(&SinkScores::sink_1),
+                                 name_of(&SinkScores::alpha_star), name_of(&SinkScores::sink_star)}) {
     add_curve(name);
     if (task.has_proxy()) add_curve(name + "_raw");
   }
@@ -156,35 +161,43 @@ void add_task(const json& data, const json& in_data, const TaskRuns& task, Files
     for (const json& r : group["runs"]) {
       const json& run = run_at(r);
       if (!run.contains("final")) continue;
-      const Row values = row_of({run["final"]["val_loss"], run["final"]["sink_1"]});
+      const Row values = row_of({run["final"][val_loss], run["final"][sink_1]});
       if (std::isfinite(values[0]) && std::isfinite(values[1]))
         points += csv_field(run["name"].get<std::string>()) + "," + csv_field(label_of(group)) + "," +
                   csv_field(values[0]) + "," + csv_field(values[1]) + "\n";
     }
-  if (std::ranges::count(points, '\n') >= 2) add_file(files, prefix + "scatter", "run,line,val_loss,sink_1\n" + points);
+  if (std::ranges::count(points, '\n') >= 2)
+    add_file(files, prefix + "scatter", "run,line," + val_loss + "," + sink_1 + "\n" + points);
   std::size_t levels = 0;
   for (const Run* run : task.runs)
     if (run->evaluation) levels = std::max(levels, run->evaluation->hidden_norm.size());
   const std::size_t level = shown_level(levels);
-  for (const char* name : {"hidden_norm", "hidden_kurtosis", "hidden_largest"})
-    add_lines(name, "position", layer_row(name, level));
-  if (level > 0)
-    for (const char* name : {"key_norm", "value_norm"}) add_lines(name, "position", layer_row(name, level - 1));
-  add_lines("value_share", "layer", value_share);
-  add_lines("loss_position", "position", row_at("loss_position"));
-  add_lines("alpha_k", "k", row_at("alpha_k"));
-  if (task.has_proxy()) add_lines("alpha_k_raw", "k", row_at("alpha_k_raw"));
+  for (const Measure& measure : kMeasures) {
+    if (!measure.title) continue;
+    const std::string name = measure.name, axes = measure.axes.names;
+    const auto* of = std::get_if<OfVectors>(&measure.source);
+    const std::size_t without_embedding = of && of->vectors == Vectors::hidden ? 0 : 1;
+    if (axes == kByPosition.names)
+      add_lines(name, axes, row_at(name));
+    else if (axes == kByLayerHead.names)
+      add_lines(name, "layer", head_means(name));
+    else if (level >= without_embedding)
+      add_lines(name, "position", layer_row(name, level - without_embedding));
+  }
+  const std::string alpha_k = name_of(&SinkScores::alpha_k);
+  add_lines(alpha_k, "k", row_at(alpha_k));
+  if (task.has_proxy()) add_lines(alpha_k + "_raw", "k", row_at(alpha_k + "_raw"));
 }
 
 // The heads of a run and the pattern that the page shows first, raw weights.
 void add_heads(const Run& run, const PageLimits& limits, Files& files) {
-  const Evaluation& e = *run.evaluation;
+  const Measurement& e = *run.evaluation;
+  const std::string alpha = name_of(&SinkScores::alpha_1) + std::string(",");
   std::string csv = "what,layer,head,query,key,query_token,key_token,raw\n", name = run.name + " attention ";
-  const Table& heads = e.alpha_1_layer_head_raw.empty() ? e.alpha_1_layer_head : e.alpha_1_layer_head_raw;
+  const Table& heads = (e.raw.alpha_1_layer_head.empty() ? e.proxy : e.raw).alpha_1_layer_head;
   for (std::size_t l = 0; l < heads.size(); ++l)
     for (std::size_t h = 0; h < heads[l].size(); ++h)
-      csv += "alpha_1," + std::to_string(l) + "," + std::to_string(h) + ",,,,," + csv_field(six_digits(heads[l][h])) +
-             "\n";
+      csv += alpha + std::to_string(l) + "," + std::to_string(h) + ",,,,," + csv_field(six_digits(heads[l][h])) + "\n";
   if (e.maps) {
     const auto& [sequence, layer, head] = e.maps->chosen;
     const std::string place = std::to_string(layer) + "," + std::to_string(head) + ",";

@@ -14,6 +14,7 @@
 #include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
 #include "tools/report/csv_lines.h"
+#include "tools/report/evaluation_reader.h"
 #include "tools/report/findings.h"
 #include "tools/report/run_settings.h"
 #include "train/run_config_table.h"
@@ -24,16 +25,17 @@ namespace {
 constexpr std::size_t kMaxBytes = std::size_t{1} << 26;
 constexpr std::int64_t kMaxCount = 1'000'000'000'000'000;  // of tokens, steps, sequences
 constexpr std::uint64_t kMaxSeed = ~std::uint64_t{0};
-constexpr double kPaperEpsilon = 0.3;
+constexpr double kPaperEpsilon = kSinkEpsilons[kPaperEpsilonIndex];
 
 // Sink_1 proxy and raw, Sink_* proxy and raw.
 using Sinks = std::array<double, 4>;
-constexpr std::array<const char*, 4> kSinkColumns{"sink_1", "sink_1_raw", "sink_star", "sink_star_raw"};
+const std::string kSink1 = name_of(&SinkScores::sink_1), kSinkStar = name_of(&SinkScores::sink_star);
+const std::array<std::string, 4> kSinkColumns{kSink1, kSink1 + "_raw", kSinkStar, kSinkStar + "_raw"};
 const Sinks kNoSinks{kNaN, kNaN, kNaN, kNaN};
 
 struct ReadLine {
   Run run;
-  Evaluation measured;
+  Measurement measured;
   std::int64_t measured_step = -1;
   Sinks at_paper = kNoSinks;      // the columns without an epsilon
   std::map<double, Sinks> sinks;  // by epsilon
@@ -51,9 +53,9 @@ CsvColumn text_column(const char* name, std::string Run::*member) {
           [member](const CsvCell& cell, ReadLine& line) { line.run.*member = cell.plain(); }};
 }
 
-CsvColumn count_column(const char* name, std::int64_t Run::*member) {
+CsvColumn count_column(const char* name, std::int64_t Run::*member, std::int64_t otherwise = 0) {
   return {name, [member](const Run& run) { return std::to_string(run.*member); },
-          [member](const CsvCell& cell, ReadLine& line) { line.run.*member = cell.whole(std::int64_t{0}, kMaxCount); }};
+          [=](const CsvCell& cell, ReadLine& line) { line.run.*member = cell.whole(otherwise, kMaxCount); }};
 }
 
 // A column that only runs with `condition` have.
@@ -66,17 +68,19 @@ bool is_finished(const Run& run) { return run.finished; }
 bool is_measured(const Run& run) { return run.evaluation.has_value(); }
 bool has_training(const Run& run) { return run.trained_here(); }  // of other models the training is unknown
 
-CsvColumn measured_text_column(const char* name, std::string Evaluation::*member) {
+CsvColumn measured_text_column(const char* name, std::string Measurement::*member) {
   return where(is_measured, {name, [member](const Run& run) { return csv_field((*run.evaluation).*member); },
                              [member](const CsvCell& cell, ReadLine& line) { line.measured.*member = cell.plain(); }});
 }
 
-// A value of Evaluation::scalar.
+// The scalar of a measure, or a value of Measurement::scalar.
 CsvColumn scalar_column(const std::string& name) {
   return where(is_measured, {name, [name](const Run& run) { return csv_field(run.evaluation->get(name)); },
                              [name](const CsvCell& cell, ReadLine& line) {
                                const double value = cell.number(-CsvCell::kMaxValue, CsvCell::kMaxValue);
-                               if (!std::isnan(value)) line.measured.scalar[name] = value;
+                               if (std::isnan(value)) return;
+                               double* measure = line.measured.measure(name);
+                               (measure ? *measure : line.measured.scalar[name]) = value;
                              }});
 }
 
@@ -85,7 +89,7 @@ CsvColumn sink_column(std::size_t i, std::optional<double> epsilon) {
   const double at = epsilon.value_or(kPaperEpsilon);
   return where(is_measured, {kSinkColumns[i] + (epsilon ? "_eps" + csv_field(*epsilon) : std::string()),
                              [=](const Run& run) {
-                               const Evaluation& e = *run.evaluation;
+                               const Measurement& e = *run.evaluation;
                                return csv_field(i < 2 ? e.sink_at(at, i == 1) : e.sink_star_at(at, i == 3));
                              },
                              [=](const CsvCell& cell, ReadLine& line) {
@@ -98,7 +102,7 @@ CsvColumn sink_column(std::size_t i, std::optional<double> epsilon) {
 CsvColumn sink_k_column(std::size_t k, double ReadLine::*member) {
   return where(is_measured, {"sink_" + std::to_string(k),
                              [k](const Run& run) {
-                               const Row& sinks = run.evaluation->sink_k;
+                               const Row& sinks = run.evaluation->proxy.sink_k;
                                return csv_field(sinks.size() < k ? kNaN : sinks[k - 1]);
                              },
                              [member](const CsvCell& cell, ReadLine& line) { line.*member = cell.number(0, 100); }});
@@ -110,15 +114,26 @@ CsvColumn over_even_column(const char* name, double EvenAttention::*member) {
                              [](const CsvCell&, ReadLine&) {}});
 }
 
+// The columns of measures: their scalars, optional ones or the others.
+std::vector<std::string> scalar_names(bool optional) {
+  Measurement none;
+  std::vector<std::string> names;
+  for_each_measure(none, [&](const Measure& measure, bool raw, double* scalar, auto) {
+    if (scalar && measure.optional == optional) names.push_back(key_of(measure, raw, false));
+  });
+  return names;
+}
+
 // Whether there is a column of this name only where a run has the value: the effect of an intervention on the loss,
-// "change_removed_1", the step of an onset, "onset_sink_1", and alpha of a fixed token that is not the first.
+// "change_removed_1", the step of an onset, "onset_sink_1", and measures that only some models have.
 bool is_optional(const std::string& name) {
-  return name.starts_with("change_") || name.starts_with("onset_") || name.starts_with("alpha_fixed");
+  static const std::vector<std::string> measures = scalar_names(true);
+  return name.starts_with("change_") || name.starts_with("onset_") ||
+         std::ranges::find(measures, name) != measures.end();
 }
 
 // Columns before the optional ones, before those of other epsilons, and the rest but for settings.
-constexpr const char* kLastBeforeOptional = "massive_ratio";
-constexpr const char* kLastBeforeEpsilons = "sink_3";
+const std::string kLastBeforeOptional = scalar_names(false).back(), kLastBeforeEpsilons = "sink_3";
 
 const std::vector<CsvColumn>& fixed_columns() {
   static const std::vector<CsvColumn> all = [] {
@@ -143,38 +158,42 @@ const std::vector<CsvColumn>& fixed_columns() {
         where(has_training,
               {"seed", [](const Run& run) { return std::to_string(run.seed); },
                [](const CsvCell& cell, ReadLine& line) { line.run.seed = cell.whole(std::uint64_t{0}, kMaxSeed); }}),
-        measured_text_column("input", &Evaluation::input),
+        measured_text_column("input", &Measurement::input),
         where([](const Run& run) { return run.evaluation && run.evaluation->input != "text"; },
               {"input_seed", [](const Run& run) { return std::to_string(run.evaluation->input_seed); },
                [](const CsvCell& cell, ReadLine& line) {
                  line.measured.input_seed = cell.whole(std::uint64_t{0}, kMaxSeed);
                }}),
-        where(is_measured, {"extra", [](const Run& run) { return csv_field(run.evaluation->extra); },
-                            [](const CsvCell& cell, ReadLine& line) {
-                              line.measured.extra = cell.one_of({"none", "key", "token", "unknown", ""});
-                            }}),
+        where(is_measured,
+              {"extra",
+               [](const Run& run) { return std::string(kExtraNames[static_cast<std::size_t>(run.evaluation->extra)]); },
+               [](const CsvCell& cell, ReadLine& line) {
+                 line.measured.extra = extra_named(cell.one_of({"none", "key", "token", "unknown", ""}));
+               }}),
         where(is_finished, count_column("measured_context", &Run::context)),
         where(is_finished, count_column("measured_sequences", &Run::sequences)),
         where(is_finished, text_column("measured_precision", &Run::precision)),
-        measured_text_column("measured_data", &Evaluation::data),
-        measured_text_column("measured_data_sha256", &Evaluation::data_sha256),
-        measured_text_column("positions", &Evaluation::positions)};
-    for (const char* name : {"val_loss", "input_loss"}) columns.push_back(scalar_column(name));
-    for (std::size_t i = 0; i < kSinkColumns.size(); ++i) columns.push_back(sink_column(i, std::nullopt));
-    for (const char* name :
-         {"alpha_1", "alpha_1_raw", "alpha_others_raw", "alpha_1_max", "alpha_star", "alpha_star_raw", "row_mass",
-          "extra_key_mass", "entropy", "first_value_norm_ratio", "value_share", kLastBeforeOptional})
+        measured_text_column("measured_data", &Measurement::data),
+        measured_text_column("measured_data_sha256", &Measurement::data_sha256),
+        measured_text_column("positions", &Measurement::positions)};
+    for (const std::string& name : scalar_names(false)) {
       columns.push_back(scalar_column(name));
+      if (name == name_of(&SinkScores::alpha_1) + std::string("_raw"))
+        columns.push_back(scalar_column(kAlphaOthersRaw));
+      if (name != name_of(&Evaluation::loss)) continue;
+      columns.push_back(scalar_column(kInputLoss));
+      for (std::size_t i = 0; i < kSinkColumns.size(); ++i) columns.push_back(sink_column(i, std::nullopt));
+    }
     columns.push_back(over_even_column("alpha_1_over_even", &EvenAttention::alpha_1));
     columns.push_back(over_even_column("alpha_star_over_even", &EvenAttention::alpha_star));
     columns.push_back(where(is_measured, {"first_key_rows",
                                           [](const Run& run) {
-                                            const std::int64_t rows = run.evaluation->first_key_rows;
+                                            const std::int64_t rows = run.evaluation->fewest_first_key_rows();
                                             return rows > 0 ? std::to_string(rows) : "";
                                           },
                                           [](const CsvCell& cell, ReadLine& line) {
                                             if (!cell.text.empty())
-                                              line.measured.first_key_rows = cell.whole(std::int64_t{1}, kMaxCount);
+                                              line.measured.first_key_rows = {cell.whole(std::int64_t{1}, kMaxCount)};
                                           }}));
     columns.push_back(sink_k_column(2, &ReadLine::sink_2));
     columns.push_back(sink_k_column(3, &ReadLine::sink_3));
@@ -183,10 +202,7 @@ const std::vector<CsvColumn>& fixed_columns() {
                                              if (!cell.text.empty())
                                                line.run.seconds = cell.number(0, CsvCell::kMaxValue);
                                            }}));
-    columns.push_back(where(has_training, {"ranks", [](const Run& run) { return std::to_string(run.ranks); },
-                                           [](const CsvCell& cell, ReadLine& line) {
-                                             line.run.ranks = cell.whole(std::int64_t{1}, kMaxCount);
-                                           }}));
+    columns.push_back(where(has_training, count_column("ranks", &Run::ranks, 1)));
     columns.push_back(where(has_training, count_column("skipped_steps", &Run::skipped_steps)));
     columns.push_back(where(has_training, count_column("first_skipped", &Run::first_skipped)));
     const std::pair<const char*, std::string Run::*> texts[] = {
@@ -225,7 +241,7 @@ std::optional<CsvColumn> column_named(const std::string& name) {
   const auto fixed = std::ranges::find(fixed_columns(), name, &CsvColumn::name);
   if (fixed != fixed_columns().end()) return *fixed;
   for (std::size_t i = 0; i < kSinkColumns.size(); ++i) {  // "sink_1_raw_eps0.2"
-    const std::string start = std::string(kSinkColumns[i]) + "_eps";
+    const std::string start = kSinkColumns[i] + "_eps";
     if (!name.starts_with(start)) continue;
     const std::optional<double> epsilon = parse_number<double>(std::string_view(name).substr(start.size()));
     return epsilon >= 0.0 && epsilon < CsvCell::kMaxValue ? std::optional(sink_column(i, epsilon)) : std::nullopt;
@@ -255,8 +271,8 @@ std::vector<CsvColumn> columns_of(const std::vector<std::string>& header, const 
       throw Error(line + ": the column " + in_quotes(name) + " is there twice", Exit::bad_input);
     columns.push_back(*column);
   }
-  for (const char* name : {"run", "task", "ablation", "finished", "measured_step", "steps", "step", "seed", "val_loss",
-                           "sink_1", "sink_1_raw"})
+  for (const std::string name : {"run", "task", "ablation", "finished", "measured_step", "steps", "step", "seed",
+                                 name_of(&Evaluation::loss), kSinkColumns[0].c_str(), kSinkColumns[1].c_str()})
     if (!seen.contains(name))
       throw Error(line + ": no column `" + name + "`; expected the header of a results.csv, or <study>-runs.csv",
                   Exit::bad_input);
@@ -273,18 +289,19 @@ void set_sinks(ReadLine& line, const std::string& where) {
                       "_eps0.3, got another",
                   Exit::bad_input);
   }
-  Evaluation& e = line.measured;
-  const bool star = e.extra == "key" || e.extra == "token";
+  Measurement& e = line.measured;
+  e.sink_epsilon.clear();
+  const bool star = e.extra == Evaluation::Extra::key || e.extra == Evaluation::Extra::token;
   for (const auto& [epsilon, sinks] : line.sinks) {
     if (std::isnan(sinks[0]) && std::isnan(sinks[1])) continue;
     e.sink_epsilon.push_back(epsilon);
-    e.sink_1.push_back(sinks[0]);
-    e.sink_1_raw.push_back(sinks[1]);
-    if (star) e.sink_star.push_back(sinks[2]);
-    if (star) e.sink_star_raw.push_back(sinks[3]);
+    e.proxy.sink_1.push_back(sinks[0]);
+    e.raw.sink_1.push_back(sinks[1]);
+    if (star) e.proxy.sink_star.push_back(sinks[2]);
+    if (star) e.raw.sink_star.push_back(sinks[3]);
   }
-  if (!std::isnan(line.sink_2)) e.sink_k = {line.at_paper[0], line.sink_2};
-  if (!std::isnan(line.sink_2) && !std::isnan(line.sink_3)) e.sink_k.push_back(line.sink_3);
+  if (!std::isnan(line.sink_2)) e.proxy.sink_k = {line.at_paper[0], line.sink_2};
+  if (!std::isnan(line.sink_2) && !std::isnan(line.sink_3)) e.proxy.sink_k.push_back(line.sink_3);
 }
 
 // Missing settings have their default; without any settings they are unknown.
@@ -329,6 +346,8 @@ std::string results_csv(const std::vector<Run>& runs) {
     epsilons.insert(run.evaluation->sink_epsilon.begin(), run.evaluation->sink_epsilon.end());
     for (const auto& [name, value] : run.evaluation->scalar)
       if (is_optional(name) && !std::isnan(value)) optional.insert(name);
+    for (const std::string& name : scalar_names(true))
+      if (!std::isnan(run.evaluation->get(name))) optional.insert(name);
   }
   for (const char* column : {"task", "ablation", "policies", "seed", "steps"}) settings.erase(column);
   std::vector<CsvColumn> columns;

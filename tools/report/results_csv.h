@@ -12,13 +12,12 @@ namespace sink::report {
 
 // What was run: run,task,ablation,label,finished,measured_step,steps,step,tokens,seed; what was measured:
 // input,input_seed,extra,measured_context,measured_sequences,measured_precision, measured_data (the folder of the text)
-// and measured_data_sha256 (of that folder's tokens), positions (the edit of learned positions); values: val_loss (of
-// text), input_loss (of any input), sink_1, sink_1_raw, sink_star, sink_star_raw (all at 0.3), alpha_1,
-// alpha_1_raw, alpha_others_raw (mean of the raw alpha_k, k = 2..10), alpha_1_max, alpha_star, alpha_star_raw,
-// row_mass, extra_key_mass (the extra key's part of a row, not in row_mass), entropy, first_value_norm_ratio,
-// first_key_rows (how many rows see the first token; empty in tables of older programs, which divided alpha_k by
-// T - k + 1 under a window, too), sink_2,
-// sink_3; onset_sink_1 and onset_massive (steps, -1: never) and change_<intervention> where a run has them; the sinks
+// and measured_data_sha256 (of that folder's tokens), positions (the edit of learned positions); the scalars of
+// eval/sink/MEASURES.md, val_loss of text only, with input_loss (of any input), sink_1, sink_1_raw, sink_star,
+// sink_star_raw (all at 0.3) and alpha_others_raw (mean of the raw alpha_k, k = 2..10) among them; where a run has them
+// onset_sink_1 and onset_massive (steps, -1: never), change_<intervention> and the measures that only some models have;
+// alpha_1 and alpha_star by those of even attention; first_key_rows (how many rows see the first token; empty in tables
+// of older programs, which divided alpha_k by T - k + 1 under a window, too), sink_2, sink_3; the sinks
 // again for every epsilon in use, sink_1_eps<e> and so on; then seconds (wall time), ranks, skipped_steps and the first
 // of them, failure (why it has no results), commit, date, machine, data_sha256 (of its tokens), initial_sha256 (of the
 // parameters that it started from, if it had a checkpoint), policies and every saved

@@ -14,19 +14,19 @@ namespace {
 std::string cell(double value, int decimals) { return std::isfinite(value) ? number(value, decimals) : "-"; }
 
 Cells line_of(const Run& run, const std::string& label, bool star, bool inputs) {
-  static const Evaluation none;
-  const Evaluation& e = run.evaluation ? *run.evaluation : none;
+  static const Measurement none;
+  const Measurement& e = run.evaluation ? *run.evaluation : none;
   Cells cells{printable(run.name), printable(label)};
-  cells.push_back(cell(e.get("val_loss"), 3));
-  if (inputs) cells.push_back(e.input == "text" ? "" : cell(e.get("input_loss"), 3));
+  cells.push_back(cell(e.loss, 3));
+  if (inputs) cells.push_back(e.input == "text" ? "" : cell(e.get(kInputLoss), 3));
   for (const bool raw : {false, true}) cells.push_back(cell(e.sink_at(0.3, raw), 1));
   if (star)
     for (const bool raw : {false, true}) cells.push_back(cell(e.sink_star_at(0.3, raw), 1));
-  for (const char* name : {"alpha_1", "alpha_1_raw"}) cells.push_back(cell(e.get(name), 3));
+  for (const SinkScores* scores : {&e.proxy, &e.raw}) cells.push_back(cell(scores->alpha_1, 3));
   if (star)
-    for (const char* name : {"alpha_star", "alpha_star_raw"}) cells.push_back(cell(e.get(name), 3));
-  cells.push_back(cell(e.row_sum(), 2));
-  cells.push_back(cell(e.get("first_value_norm_ratio"), 2));
+    for (const SinkScores* scores : {&e.proxy, &e.raw}) cells.push_back(cell(scores->alpha_star, 3));
+  cells.push_back(cell(e.whole_row_sum(), 2));
+  cells.push_back(cell(e.first_value_norm_ratio, 2));
   cells.push_back(printable(run.status()));
   return cells;
 }

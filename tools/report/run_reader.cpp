@@ -102,7 +102,8 @@ const json& require_measurement(const json& object, const std::string& file) {
   if (!object.is_object()) damaged({file, ""}, "expected an object");
   const std::int64_t schema = Reader{object, file}.integer("schema", 0);
   if (schema != 1) damaged({file, "schema"}, "expected 1, got " + std::to_string(schema));
-  if (!object.contains("alpha_1")) damaged({file, ""}, "no measurement: expected the JSON of eval_<ablation> sink");
+  if (!object.contains(name_of(&SinkScores::alpha_1)))
+    damaged({file, ""}, "no measurement: expected the JSON of eval_<ablation> sink");
   return object;
 }
 
@@ -160,8 +161,8 @@ void read_progress(Run& run) {
     run.evaluation = std::move(last->evaluation);
     run.unfinished_step = last->step;
     // Older programs did not log the extra key or token.
-    const bool not_logged = run.evaluation->sink_star.empty() && run.policies.find("extra=") != std::string::npos;
-    if (not_logged || run.policies.empty()) run.evaluation->extra = "unknown";
+    const bool not_logged = !run.evaluation->proxy.has_star() && run.policies.find("extra=") != std::string::npos;
+    if (not_logged || run.policies.empty()) run.evaluation->extra = Evaluation::Extra::unknown;
   }
 }
 
@@ -222,8 +223,8 @@ std::string attention_of(const Run& run) {
 bool Run::rows_sum_to_one() const {
   if (!evaluation) return attention == "softmax";
   // Half a percent covers bf16 rounding of rows that sum to one by construction.
-  return std::abs(evaluation->row_sum() - 1) < 5e-3 &&
-         std::abs(evaluation->get("alpha_1") - evaluation->get("alpha_1_raw")) < 5e-3;
+  return std::abs(evaluation->whole_row_sum() - 1) < 5e-3 &&
+         std::abs(evaluation->proxy.alpha_1 - evaluation->raw.alpha_1) < 5e-3;
 }
 
 std::string Run::edited_model() const {

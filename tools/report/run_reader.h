@@ -3,19 +3,20 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "eval/sink/measures.h"
+
 namespace sink::report {
 
 using Row = std::vector<double>;
-using Table = std::vector<Row>;
+using Table = ValueTable;
 
 // A missing value.
-inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kNaN = kUnknown;
 
 // The stored attention patterns of a measurement, raw weights. Layers and heads count from 0.
 struct AttentionMaps {
@@ -34,47 +35,30 @@ struct AttentionMaps {
   }
 };
 
-// What was measured. Sinks are percents. Names without _raw are of proxy weights |a| / sum |a|, names with _raw of the
-// weights that multiply the values; `star` is the extra key or sink token. Missing values are NaN, missing lists empty.
-struct Evaluation {
-  // val_loss (of text only, so that losses are comparable; `input_loss` is the loss on any input), alpha_1,
-  // alpha_1_raw, alpha_others_raw (mean of alpha_k_raw over k = 2..10), alpha_1_max, alpha_star, alpha_star_raw,
-  // row_mass (row sum without the extra key), extra_key_mass, entropy, first_value_norm_ratio, value_share,
-  // massive_ratio (maximum over layers); onset_sink_1 and onset_massive, alpha_fixed, change_removed_1 and similar
-  // where the run has them (evaluation_reader.h)
+// An evaluation that was read, and what was measured. `loss` is that of text only, so that losses are comparable.
+struct Measurement : Evaluation {
+  // What is no measure: input_loss (the loss on any input), alpha_others_raw (mean of the raw alpha_k, k = 2..10),
+  // onset_sink_1 and onset_massive, change_removed_1 and similar where the run has them (evaluation_reader.h).
   std::map<std::string, double> scalar;
-  std::string input = "text";  // text: the run's own validation sequences | random | repeated | ...
-  // none | key (an extra key that every query sees) | token (a sink token) | unknown
-  std::string extra = "none";
+  std::string input = "text";    // text: the run's own validation sequences | random | repeated | ...
   std::uint64_t input_seed = 0;  // of random and repeated tokens
   std::string data;              // the folder of the text, if known
   std::string data_sha256;       // of the tokens of that folder; empty if unknown, and for other input
   std::string input_sha256;      // of the ids of given tokens or a sentence; else empty
   std::string positions;         // "swap:5": the edit of the learned positions of the measured model; empty: none
-  // How many rows see the first token in the block where they are fewest; 0: unknown, of an older program, which divided
-  // alpha_k by T - k + 1 in blocks with a window, too.
-  std::int64_t first_key_rows = 0;
-  Row sink_epsilon;
-  Row sink_1, sink_1_raw;                                  // one per epsilon
-  Row sink_star, sink_star_raw;                            // one per epsilon; empty where extra is none
-  Row sink_k;                                              // k = 1..10, at the paper's epsilon; proxy
-  Row alpha_k, alpha_k_raw;                                // k = 1..10
-  Table alpha_1_layer_head, alpha_1_layer_head_raw;        // [L][H]
-  Table alpha_star_layer_head, alpha_star_layer_head_raw;  // [L][H]; empty where extra is none
-  Table hidden_norm;                                       // [L+1][T]
-  Table key_norm, value_norm;                              // [L][T]
-  // Empty (unknown, not zero) in files of older programs.
-  Table hidden_kurtosis, hidden_largest;  // [L+1][T]
-  Table value_share_layer_head;           // [L][H]
-  Row loss_position;                      // [T]; NaN where nothing is predicted
   std::optional<AttentionMaps> maps;
 
-  double get(const std::string& name) const;            // NaN when absent
+  double* measure(const std::string& name);             // the scalar of that name; null for another name
+  double get(const std::string& name) const;            // of a measure, or in `scalar`; NaN when absent
   double sink_at(double epsilon, bool raw) const;       // NaN when absent
   double sink_star_at(double epsilon, bool raw) const;  // NaN when absent
-  double row_sum() const;                               // with the extra key; NaN if unknown
-  bool has_heads() const { return !alpha_1_layer_head.empty() && !alpha_1_layer_head[0].empty(); }
+  double whole_row_sum() const;                         // with the extra key; NaN if unknown
+  // How many rows see the first token in the block where they are fewest; 0: unknown, of an older program, which
+  // divided alpha_k by T - k + 1 in blocks with a window, too.
+  std::int64_t fewest_first_key_rows() const;
+  bool has_heads() const { return !proxy.alpha_1_layer_head.empty() && !proxy.alpha_1_layer_head[0].empty(); }
 };
+inline constexpr const char *kInputLoss = "input_loss", *kAlphaOthersRaw = "alpha_others_raw";
 
 // Columns of metrics.jsonl by name, all as long as `step`; NaN where a line lacks the key. Measurements of training,
 // and val_loss, sink_1[_raw], sink_star[_raw], alpha_1[_raw], alpha_star[_raw], row_mass, extra_key_mass, ...
@@ -103,7 +87,7 @@ struct Run {
   std::int64_t skipped_steps = 0, first_skipped = 0;  // steps with a loss or gradient that was not finite
   std::string failure;                                // first line of failure.txt, which `sweep` writes
   // Of an unfinished run the last measurement in its metrics.jsonl (no tables, no maps).
-  std::optional<Evaluation> evaluation;
+  std::optional<Measurement> evaluation;
   bool finished = false;             // `evaluation` is of the end of training, or of a measured checkpoint
   std::int64_t unfinished_step = 0;  // of an unfinished run: the step of `evaluation`, 0 without one
 

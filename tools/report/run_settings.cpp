@@ -39,7 +39,7 @@ std::string setting(const Run& run, const char* key) {
 // The measured text, with its checksum, or the tokens that the user gave; "" if it is the text of the run. Paths are
 // compared only where an older program measured, which stored no checksum.
 std::string other_data(const Run& run) {
-  const Evaluation& e = *run.evaluation;
+  const Measurement& e = *run.evaluation;
   if (!e.input_sha256.empty()) return e.data + " (" + e.input_sha256.substr(0, 8) + ")";
   const std::string path = path_text(e.data);
   if (e.data_sha256.empty()) return path == path_text(setting(run, "data")) ? "" : path;
@@ -50,13 +50,14 @@ std::string other_data(const Run& run) {
 // Whether alpha_k and Sink_k are of an older program, which divided by T - k + 1 in blocks with a window, too.
 bool divides_by_all_rows(const Run& run) {
   const std::int64_t window = whole_setting(run, "window");
-  return run.finished && run.evaluation && run.evaluation->first_key_rows == 0 && window > 0 && window < run.context;
+  return run.finished && run.evaluation && run.evaluation->fewest_first_key_rows() == 0 && window > 0 &&
+         window < run.context;
 }
 
 // Only what differs from training, so that labels name no setting twice.
 Settings measurement_of(const Run& run) {
   Settings out;
-  const Evaluation& e = *run.evaluation;
+  const Measurement& e = *run.evaluation;
   const auto add = [&](const char* name, const std::string& measured, const std::string& of_training) {
     if (!measured.empty() && measured != of_training) out[name] = measured;
   };
@@ -250,8 +251,8 @@ std::optional<VisibleKeys> visible_keys_of(const Run& run) {
   };
   const std::optional<std::int64_t> window = count("window"), prefix = count("prefix");
   const std::int64_t T = run.context > 0 ? run.context : count("context").value_or(0);
-  if (!window || !prefix || T < 1 || T > kLongestContext || !run.evaluation || run.evaluation->extra == "unknown" ||
-      setting(run, "document-mask") == "true")
+  if (!window || !prefix || T < 1 || T > kLongestContext || !run.evaluation ||
+      run.evaluation->extra == Evaluation::Extra::unknown || setting(run, "document-mask") == "true")
     return std::nullopt;
   const std::int64_t layers = std::max<std::int64_t>(1, count("layers").value_or(1));
   const std::int64_t every = count("global_every").value_or(count("global-every").value_or(0));
@@ -260,8 +261,8 @@ std::optional<VisibleKeys> visible_keys_of(const Run& run) {
                      .window = *window,
                      .prefix = *prefix,
                      .global_layers = every > 0 ? layers / every : 0,
-                     .extra_key = run.evaluation->extra == "key",
-                     .extra_tokens = run.evaluation->extra == "token" ? 1 : 0,
+                     .extra_key = run.evaluation->extra == Evaluation::Extra::key,
+                     .extra_tokens = run.evaluation->extra == Evaluation::Extra::token ? 1 : 0,
                      .by_all_rows = divides_by_all_rows(run)};
 }
 
@@ -269,7 +270,7 @@ EvenAttention alpha_over_even(const Run& run) {
   const std::optional<VisibleKeys> keys = visible_keys_of(run);
   if (!keys) return {kNaN, kNaN};
   const EvenAttention even = even_attention(*keys);
-  return {run.evaluation->get("alpha_1") / even.alpha_1, run.evaluation->get("alpha_star") / even.alpha_star};
+  return {run.evaluation->proxy.alpha_1 / even.alpha_1, run.evaluation->proxy.alpha_star / even.alpha_star};
 }
 
 }  // namespace sink::report

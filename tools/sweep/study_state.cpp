@@ -116,7 +116,7 @@ void require_own_measurement(const report::Run& measured, const std::string& fil
   else
     differing = differing_settings(stored_config(measured.measured_config, file + " (config_toml)"), run);
   if (differing.empty() && !is_of_training(measured, run)) {
-    const report::Evaluation& e = *measured.evaluation;
+    const report::Measurement& e = *measured.evaluation;
     differing = "input " + in_quotes(e.input) + (e.positions.empty() ? "" : ", positions " + in_quotes(e.positions)) +
                 (e.data.empty() ? "" : ", data " + in_quotes(e.data)) + ", " + counted(measured.sequences, "sequence") +
                 " of " + counted(measured.context, "token") + ", " + in_quotes(measured.precision);

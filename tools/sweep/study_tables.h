@@ -15,7 +15,7 @@ struct StudyOutcome {
   std::optional<report::Run> run;                 // none: not begun
   std::string problem;                            // why it is not complete; empty: it is
   std::string file;                               // the earlier table whose row replaces it; empty: its folder
-  std::optional<report::Evaluation> before = {};  // of the checkpoint from which it started, on the new data
+  std::optional<report::Measurement> before = {};  // of the checkpoint from which it started, on the new data
 };
 
 // <study>.json: the study, its groups and its jobs, in the order of the state; a job with a run has the index of its

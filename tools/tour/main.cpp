@@ -185,7 +185,7 @@ SinkScores scores_of(const Pattern& pattern, bool proxy) {
 void print(const char* what, const SinkScores& scores) {
   std::printf("%-14s alpha_k", what);
   for (double alpha : scores.alpha_k) std::printf(" %.4f", alpha);
-  std::printf("   Sink_1 %3.0f %%\n", scores.sink_k[kPaperEpsilonIndex][0]);
+  std::printf("   Sink_1 %3.0f %%\n", scores.sink_k[0]);
 }
 
 void sink_chapter() {

@@ -145,7 +145,7 @@ TEST_CASE("report: of many heads all are on the page; of many positions the firs
   const std::string run = make_run(place, "wide", wide);
   REQUIRE(run_report(place, "--out " + place / "r.html" + " --csv " + place / "csv/" + " " + run).wait() == 0);
   const json data = embedded_data(read_bytes(place / "r.html"))["runs"][0];
-  CHECK(data["layer_head"][0].size() == 300);
+  CHECK(data["alpha_1"][0].size() == 300);
   CHECK(data["hidden_norm"][0].size() == 256);
   CHECK(data["hidden_norm_others"][1].get<double>() == doctest::Approx((255.0 + 768 * 9) / 1023).epsilon(1e-5));
   CHECK(contains(read_bytes(place / "csv/text-value_share.csv"), "wide,0,0.14666"));

@@ -197,10 +197,10 @@ TEST_CASE("results.csv read back: every number and setting that was written, to 
   CHECK(a.commit == "abc123");
   CHECK(a.evaluation->sink_at(0.3, false) == 50);
   CHECK(a.evaluation->sink_star_at(0.3, true) == 26);
-  CHECK(a.evaluation->sink_k == report::Row{50, 3.25, 0.125});
+  CHECK(a.evaluation->proxy.sink_k == report::Row{50, 3.25, 0.125});
   CHECK(a.evaluation->get("alpha_1") == 0.123456789);
   CHECK(a.evaluation->get("alpha_others_raw") == 0.1875);
-  CHECK(a.evaluation->row_sum() == doctest::Approx(1.27));
+  CHECK(a.evaluation->whole_row_sum() == doctest::Approx(1.27));
   CHECK(a.settings == runs[0].settings);
   CHECK_FALSE(read[1].finished);
   CHECK(read[1].unfinished_step == 3);

@@ -40,6 +40,9 @@ std::string numbers_of(const std::string& run) {
   std::string text;
   for (const char* column : {"step", "train_loss", "grad_norm", "val_loss", "sink_1"})
     for (double value : read.curves.at(column)) text += std::to_string(value) + " ";
+  for_each_measure(*read.evaluation, [&](const Measure& measure, bool raw, const double* scalar, auto) {
+    if (scalar) text += key_of(measure, raw, false) + std::to_string(*scalar) + " ";
+  });
   for (const auto& [name, value] : read.evaluation->scalar) text += name + std::to_string(value) + " ";
   return text;
 }

@@ -109,7 +109,7 @@ class Run:
 
     @functools.cached_property
     def evaluation(self) -> dict[str, Any]:
-        """evaluation.json: the measurements at the end (eval/sink/evaluation_json.h describes the keys)."""
+        """evaluation.json: the measurements at the end (MEASURES.md and evaluation_json.h of eval/sink describe the keys)."""
         text = self._text("evaluation.json", "a run writes it at its end")
         try:
             evaluation = json.loads(text)

@@ -11,6 +11,7 @@ from sinklab.cache import ActivationCache
 from sinklab.model import Input, Model
 
 EPSILON = 0.3  # the threshold of Gu et al. 2025
+EPSILON_INDEX = 1  # among the thresholds 0.2, 0.3 and 0.4
 POSITIONS = 10  # k = 1 ... 10
 
 
@@ -39,6 +40,8 @@ class SinkScores:
     #: Of an extra key or sink token: alpha (layer, head) and the percentage of heads above 0.3; None without one.
     alpha_star: np.ndarray | None = None
     sink_star: float | None = None
+    #: Every measure of eval/sink/MEASURES.md that the model has, by its key; None for the scores of a cache.
+    measures: dict[str, float | np.ndarray] | None = None
 
     @property
     def alpha_1(self) -> float:
@@ -57,10 +60,12 @@ class SinkScores:
 
     @classmethod
     def _of_tables(cls, tables: dict) -> SinkScores:
-        return cls(alpha_1_layer_head=tables["alpha_k"][:, :, 0], alpha_1_raw_layer_head=tables["alpha_k_raw"][:, :, 0],
-                   alpha_k=tables["alpha_k"], alpha_k_raw=tables["alpha_k_raw"], row_sum=tables["row_sum"],
-                   sink_1=tables["sink_k"][0], sink_1_raw=tables["sink_k_raw"][0], even_alpha_1=tables["even_alpha_1"],
-                   alpha_star=tables.get("alpha_star"), sink_star=tables.get("sink_star"))
+        of = tables["measures"]
+        return cls(alpha_1_layer_head=of["alpha_1_layer_head"], alpha_1_raw_layer_head=of["alpha_1_layer_head_raw"],
+                   alpha_k=of["alpha_layer_head_k"], alpha_k_raw=of["alpha_layer_head_k_raw"], row_sum=of["row_mass_layer_head"],
+                   sink_1=float(of["sink_k"][0]), sink_1_raw=float(of["sink_k_raw"][0]), even_alpha_1=tables["even_alpha_1"],
+                   alpha_star=of.get("alpha_star_layer_head"), measures=of,
+                   sink_star=float(of["sink_star"][EPSILON_INDEX]) if "sink_star" in of else None)
 
 
 def sink_scores(source: Model | ActivationCache, text: Input | None = None) -> SinkScores:

@@ -116,15 +116,15 @@ function curveChart(figure) {
 
 // Profiles along the positions of a layer, or along the layers at a place.
 function profileChart(figure) {
-  const g = figure.dataset.group, name = figure.dataset.norm, hidden = name.startsWith("hidden_");
+  const g = figure.dataset.group, name = figure.dataset.norm, hidden = name.startsWith("hidden_"), { axes, unit } = measureNamed[name];
   const range = (length, from) => Array.from({ length }, (_, i) => i + from);
   const mean = (values) => { const known = finite(values); return known.length ? known.reduce((a, b) => a + b, 0) / known.length : NaN; };
-  const alongLayers = () => name === "value_share" || (name !== "loss_position" && !/^\d+$/.test(choice("layer-" + g, "0")));
+  const alongLayers = () => axes === "layer head" || (axes !== "position" && !/^\d+$/.test(choice("layer-" + g, "0")));
   const curveOf = (run) => {
     const known = run[name], where = choice("layer-" + g, "0");
     if (!known) return null;
-    if (name === "loss_position") return { x: range(known.length, 1), y: known };
-    if (name === "value_share") return { x: range(known.length, 0), y: known.map(mean) };
+    if (axes === "position") return { x: range(known.length, 1), y: known };
+    if (axes === "layer head") return { x: range(known.length, 0), y: known.map(mean) };
     if (where === "first") return { x: range(known.length, hidden ? -1 : 0), y: known.map((row) => row[0]) };
     if (where === "others") return { x: range(known.length, hidden ? -1 : 0), y: run[name + "_others"] };
     const row = known[Number(where) - (hidden ? 0 : 1)];
@@ -132,16 +132,15 @@ function profileChart(figure) {
   };
   const bands = () => figureBands(figure, curveOf);
   keepDrawn(figure, ["layer", "norms"], () => {
-    const drawn = bands(), loss = name === "loss_position", scale = loss ? "linear" : choice("norms-" + g, "linear"), layers = alongLayers();
+    const drawn = bands(), loss = axes === "position", scale = loss ? "linear" : choice("norms-" + g, "linear"), layers = alongLayers();
     const sets = lineSets(drawn, layers ? "all" : "first");
     sets.forEach((set, at) => { set.n = drawn[at].band.n; });
     const ends = drawn.flatMap(({ band }) => [band.x[0], band.x[band.x.length - 1]]);
     const x = layers ? axis("after layer (\u22121: embedding)", "linear", { ticks: { color: css("--muted"), precision: 0, stepSize: 1 } })
                      : axis("position", "linear", { min: 1, max: Math.max(2, ...ends), afterBuildTicks: positionTicks });
     if (layers && !hidden) x.title.text = "layer";
-    const unit = { hidden_kurtosis: "kurtosis", hidden_largest: "largest |element|", value_share: "share", loss_position: "nats" }[name] || "norm";
     return { type: "line", data: { datasets: sets },
-             options: options(x, axis(unit, scale, scale === "linear" && !loss ? { min: 0, ...bandRange(sets), suggestedMin: undefined } : {}),
+             options: options(x, axis(unit, scale, scale === "linear" && !loss && !drawn.some(({ band }) => finite(band.y).some((v) => v < 0)) ? { min: 0, ...bandRange(sets), suggestedMin: undefined } : {}),
                               (items) => items.length ? (layers ? "layer " : "position ") + items[0].parsed.x : "") };
   }, () => [bandHeader(alongLayers() ? "layer" : "position"), ...bandRows(bands())]);
 }

@@ -3,7 +3,7 @@
 const kMaxNamedRuns = 12;  // in one text
 const kAlpha = "&alpha;<sub>1</sub>";
 const kTableBelow = '<details class="values"><summary>Values as a table</summary><div class="scroll" tabindex="0"></div></details>';
-const kHeadTables = { alpha_1: "layer_head", alpha_star: "star_head", value_share: "value_share" };  // by kind of tiles
+const measureNamed = Object.fromEntries(report.measures.map((measure) => [measure.name, measure]));
 const isKnown = (value) => typeof value === "number" && Number.isFinite(value);
 
 const term = (name, text) => `<abbr tabindex="0" data-term="${name}">${text}</abbr>`;
@@ -42,14 +42,15 @@ function tilesOf(kind, name, table) {
 }
 // An attention pattern, and tiles to choose its head by; without tiles if `attributes` give its head.
 function framedHeads(g, r, title, same, attributes = "") {
-  const run = report.runs[r], names = { alpha_1: kAlpha + same, alpha_star: `&alpha;<sub>*</sub>${same}`, value_share: "Share of |a||v| on token 1" };
-  const tiles = attributes ? "" : Object.keys(names).filter((kind) => run[kHeadTables[kind]]).map((kind) => tilesOf(kind, names[kind], run[kHeadTables[kind]])).join("");
+  const run = report.runs[r];
+  const tiles = attributes ? "" : report.measures.filter(({ name, tiles }) => tiles && run[name])
+    .map(({ name, tiles }) => tilesOf(name, tiles + (run[name + "_raw"] ? same : ""), run[name])).join("");
   return `<figure class="heads" data-group="${g}" data-run="${r}"${attributes}><figcaption>${saveButtons(false)}<h4>${title}</h4></figcaption>
 <div class="mapbox"><canvas tabindex="0" role="img" aria-label="Attention pattern"${run.maps ? "" : " hidden"}></canvas><div class="cursor" hidden></div></div>
 <div><div class="ramp" aria-hidden="true"></div><p class="chosen" aria-live="polite">${run.maps ? "" : "No attention patterns were stored with this run."}</p></div><p class="readout" role="status"></p>
 ${tiles && `<details class="tilebar"><summary>All heads</summary><div class="tilerow">${tiles}</div></details>`}${run.maps ? kTableBelow : ""}</figure>`;
 }
-const hasHeads = (run) => Boolean(run.layer_head && run.layer_head.length && run.layer_head[0].length);
+const hasHeads = (run) => Boolean(run.alpha_1 && run.alpha_1.length && run.alpha_1[0].length);
 
 // The figures of task g. Each method returns HTML, "" where no run has the values.
 class TaskFigures {
@@ -95,7 +96,7 @@ class TaskFigures {
     return framedHeads(this.g, r, title, this.proxy ? "" : ", raw = proxy", attributes);
   }
   // The attributes of the head with the least weight on the first token among the stored patterns; "" without another.
-  weakestHead({ maps, layer_head: alpha }) {
+  weakestHead({ maps, alpha_1: alpha }) {
     let least = Infinity, found = "";
     for (let l = 0; l < maps.layers; ++l)
       for (let h = 0; h < maps.heads; ++h) {
@@ -151,17 +152,12 @@ class TaskFigures {
   }
   // Along positions and layers. A caption names the runs that lack the values, because unknown is not zero.
   profiles() {
-    const kinds = [["hidden_norm", "Hidden state", "Norm of the residual stream after the layer."], ["key_norm", "Key", "Norm of the keys, mean over heads."],
-                   ["value_norm", "Value", "Norm of the values, mean over heads."],
-                   ["hidden_kurtosis", "Kurtosis", "Of the elements of the hidden state after the layer; 3 for a normal distribution."],
-                   ["hidden_largest", "Largest element", "Largest magnitude of an element of the hidden state."],
-                   ["value_share", "Value share by layer", "Share of token 1 in |a||v|, the weight times the norm of the value, mean over heads."],
-                   ["loss_position", "Loss by position", "Mean cross-entropy of the prediction at this position, in nats."]];
-    const measured = kinds.filter(([key]) => this.some(key)), absent = kinds.filter(([key]) => !this.some(key));
+    const kinds = ["layer position", "layer head", "position"].flatMap((axes) => report.measures.filter((measure) => measure.title && measure.axes === axes));
+    const measured = kinds.filter(({ name }) => this.some(name)), absent = kinds.filter(({ name, optional }) => !optional && !this.some(name));
     if (!measured.length) return "";
-    const figures = measured.map(([key, title, caption]) => {
-      const lacking = this.runs.filter((run) => !run[key]);
-      return framed(this.g, `data-kind="profile" data-norm="${key}"`, title, caption + (lacking.length ? ` Unknown for ${namesOf(lacking, 3)}.` : ""),
+    const figures = measured.map(({ name, title, caption }) => {
+      const lacking = this.runs.filter((run) => !run[name]);
+      return framed(this.g, `data-kind="profile" data-norm="${name}"`, title, caption + (lacking.length ? ` Unknown for ${namesOf(lacking, 3)}.` : ""),
                     `Line chart: ${title}. Values in the table below.`);
     }).join("");
     const levels = Math.max(0, ...this.runs.map((run) => (run.hidden_norm ? run.hidden_norm.length : 0)));
@@ -169,7 +165,7 @@ class TaskFigures {
     const note = "Means over sequences; of several seeds the mean, and a band from the least to the greatest. A sink usually shows as a large hidden state and a small value at position 1" +
       (this.group.sink_token ? "; where a model has a sink token, that is position 1." : ".") +
       (this.group.positions > cut ? ` The first ${cut} of ${this.group.positions} positions.` : "") +
-      (absent.length ? ` Not measured in these runs: ${absent.map(([, title]) => title).join(", ")}.` : "");
+      (absent.length ? ` Not measured in these runs: ${absent.map(({ title }) => title).join(", ")}.` : "");
     const layers = Array.from({ length: levels }, (_, l) =>  // opens in the middle, as shown_level in page_data.h
       `<option value="${l}"${l === (levels + 1) >> 1 ? " selected" : ""}>${l === 0 ? "embedding (hidden state only)" : `layer ${l - 1}`}</option>`).join("");
     return collapsed("Hidden state, key and value by position and layer", note,

@@ -12,8 +12,7 @@ function reserveTiles(box, rows, columns) {
 }
 // The tiles: a button per head, coloured by its alpha; arrow keys go from tile to tile.
 function headTiles(box, run, g, choose) {
-  const name = { alpha_1: "\u03b1\u2081", alpha_star: "\u03b1*", value_share: "share of |a||v|" }[box.dataset.tiles];
-  const key = kHeadTables[box.dataset.tiles];
+  const key = box.dataset.tiles, name = measureNamed[key].tiles;
   const proxy = run[key], raw = run[key + "_raw"] || proxy;
   const rows = proxy.length, columns = proxy[0].length, tiles = [], numbers = reserveTiles(box, rows, columns);
   const table = () => (choice("weights-" + g, "raw") === "proxy" ? proxy : raw);
@@ -57,7 +56,7 @@ function headTiles(box, run, g, choose) {
         tile.textContent = numbers ? shortNumber(known ? value : NaN) : "";
         tile.setAttribute("aria-pressed", String(chosen));
         tile.tabIndex = chosen || (layer < 0 && at === 0) ? 0 : -1;
-        const label = `layer ${l}, head ${h}: ${name} ` + (proxy === raw || run.same ? significant(values[l][h]) + (run.same && box.dataset.tiles !== "value_share" ? " (raw = proxy)" : "")
+        const label = `layer ${l}, head ${h}: ${name} ` + (proxy === raw || run.same ? significant(values[l][h]) + (run.same && run[key + "_raw"] ? " (raw = proxy)" : "")
           : `raw ${significant(raw[l][h])}, proxy ${significant(proxy[l][h])}`);
         tile.setAttribute("aria-label", label);
         tile.title = label;
@@ -103,12 +102,12 @@ function headFigure(figure) {
     if (linked && linked.checked) for (const other of headFigures) { if (other.group === g) other.show(l, h); } else show(l, h);
   };
   const show = (l, h) => {
-    if (l >= (maps ? maps.layers : run.layer_head.length) || h >= (maps ? maps.heads : run.layer_head[0].length)) return;
+    if (l >= (maps ? maps.layers : run.alpha_1.length) || h >= (maps ? maps.heads : run.alpha_1[0].length)) return;
     [layer, head, cursor] = [l, h, null];
     hideTip();
     redrawIf((entry) => entry.figure === figure);
   };
-  for (const box of all(".tiles", figure)) reserveTiles(box, run.layer_head.length, run.layer_head[0].length);
+  for (const box of all(".tiles", figure)) reserveTiles(box, run.alpha_1.length, run.alpha_1[0].length);
   if (maps) mapBox.style.minHeight = Math.min(figure.clientWidth, 520) + "px";
   const headGrids = () => (tiles = tiles || all(".tiles", figure).map((box) => headTiles(box, run, g, choose)));
   const place = () => `layer ${layer}, head ${head}`;
@@ -237,7 +236,7 @@ function headFigure(figure) {
       pen.fillText(all(".ramp span", figure)[1].textContent, grid.left + 36 + 12 * stops.length, y + 9);
     });
   }, () => {
-    const kind = proxy() ? "proxy" : "raw", heads = run.layer_head, raw = run.layer_head_raw || heads, rows = [];
+    const kind = proxy() ? "proxy" : "raw", heads = run.alpha_1, raw = run.alpha_1_raw || heads, rows = [];
     (proxy() ? heads : raw).forEach((row, l) => row.forEach((a, h) => rows.push(["alpha_1", String(l), String(h), "", "", "", "", a])));
     const map = maps && mapOf(maps, sequence(), layer, head), tokens = maps && maps.tokens[sequence()];
     const at = (j) => (j < star + sinkToken ? "*" : String(j - star - sinkToken + 1));
