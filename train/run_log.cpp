@@ -177,7 +177,7 @@ std::vector<std::pair<std::string, double>> values_of(const Evaluation& e) {
     if (!is_known(measure, scalar, values)) return;
     if (scalar) found.emplace_back(key_of(measure, raw, false), *scalar);
     if constexpr (std::is_same_v<decltype(values), const std::vector<double>*>)
-      if (measure.axes.names == kByEpsilon.names)
+      if (measure.axes == kByEpsilon)
         found.emplace_back(key_of(measure, raw, true), (*values)[kPaperEpsilonIndex]);
   });
   return found;

@@ -47,7 +47,7 @@ void add_measures(Json& json, const Evaluation& e, Json& about) {
       std::ranges::replace(path, '.', '/');
       json[Json::json_pointer(path)] = rounded(value);
       Json axes = Json::array();
-      std::istringstream names(measure.axes.names);
+      std::istringstream names{std::string(measure.axes.names)};
       if constexpr (!std::is_same_v<std::decay_t<decltype(value)>, double>)
         for (std::string axis; names >> axis;) axes.push_back(axis);
       about[key] = {{"unit", measure.unit}, {"axes", axes}};

@@ -15,6 +15,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <variant>
 #include <vector>
@@ -98,7 +99,8 @@ inline constexpr const char* kExtraNames[] = {"none", "key", "token", "unknown"}
 
 // The indices of values, and what the key of a file appends to the name of the measure for them.
 struct Axes {
-  const char *names = "", *suffix = "";
+  std::string_view names = "", suffix = "";
+  bool operator==(const Axes&) const = default;
 };
 inline constexpr Axes kByEpsilon{"epsilon"}, kByK{"k"}, kByEpsilonK{"epsilon k"}, kByLayerHeadK{"layer head k"},
     kByHead{"layer head"}, kByPosition{"position"}, kByLayer{"layer", "_layer"},
@@ -304,7 +306,7 @@ inline double summary_of(const Measure& measure, const ValueTable& table) {
 
 // The key of a measure in files: of its scalar, or of its values.
 inline std::string key_of(const Measure& measure, bool raw, bool of_values) {
-  return std::string(measure.name) + (of_values ? measure.axes.suffix : "") + (raw ? "_raw" : "");
+  return measure.name + std::string(of_values ? measure.axes.suffix : "") + (raw ? "_raw" : "");
 }
 
 // Whether the model has it, and the Evaluation knows it.

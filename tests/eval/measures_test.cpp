@@ -34,10 +34,10 @@ std::string in_cell(std::string text) {
 // The name in files, with the suffix of the values: `value_share`, `_layer_head`.
 std::string line_of(const Measure& measure) {
   const bool scalar = measure.scalar.index() > 0, scores = measure.scalar.index() == 2 || measure.values.index() > 2;
-  std::string keys, axes = measure.axes.names;
+  std::string keys, axes(measure.axes.names);
   if (scalar) keys = "`" + key_of(measure, false, false) + "`";
-  if (measure.values.index() > 0 && (!scalar || *measure.axes.suffix))
-    keys += (scalar ? ", `" : "`") + (scalar ? measure.axes.suffix : key_of(measure, false, true)) + "`";
+  if (measure.values.index() > 0 && (!scalar || !measure.axes.suffix.empty()))
+    keys += (scalar ? ", `" : "`") + (scalar ? std::string(measure.axes.suffix) : key_of(measure, false, true)) + "`";
   if (scores) keys += ", `_raw`";
   if (measure.summary != Summary::none) axes += measure.summary == Summary::mean ? "; mean" : "; largest";
   return "| " + keys + " | " + in_cell(measure.symbol) + " | " + in_cell(measure.unit) + " | " + axes + " | " +
@@ -73,7 +73,7 @@ TEST_CASE("measures: every row has a name, a unit and a formula, and no key, mem
       CHECK(keys.insert(key_of(measure, raw, true)).second);
       CHECK(places.insert(values).second);
       CHECK(values->empty());
-      CHECK(*measure.axes.names);
+      CHECK(!measure.axes.names.empty());
     } else {
       CHECK(scalar);
     }

@@ -167,7 +167,7 @@ void require_equal_heads(Measurement& e, const std::string& file) {
   const Table* proxy = nullptr;
   for_each_measure(e, [&]<class Value>(const Measure& measure, bool raw, double*, Value values) {
     if constexpr (std::is_same_v<Value, Table*>) {
-      if (measure.axes.suffix != kByLayerHead.suffix) return;
+      if (measure.axes != kByLayerHead) return;
       const Table &shape = raw ? *proxy : e.proxy.alpha_1_layer_head, &table = *(proxy = values);
       require((table.empty() && !raw) ||
                   (table.size() == shape.size() && (table.empty() || table[0].size() == shape[0].size())),

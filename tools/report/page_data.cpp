@@ -107,8 +107,10 @@ json measures_json() {
   json out = json::array();
   for (const Measure& measure : kMeasures) {
     if (!measure.title && !measure.tiles) continue;
-    out.push_back(
-        {{"name", measure.name}, {"unit", measure.unit}, {"axes", measure.axes.names}, {"optional", measure.optional}});
+    out.push_back({{"name", measure.name},
+                   {"unit", measure.unit},
+                   {"axes", std::string(measure.axes.names)},
+                   {"optional", measure.optional}});
     for (const auto& [key, text] :
          {std::pair("title", measure.title), std::pair("caption", measure.caption), std::pair("tiles", measure.tiles)})
       if (text) out.back()[key] = text;
@@ -130,7 +132,7 @@ void add_evaluation(const Run& run, const Measurement& e, const PageLimits& limi
       if (is_drawn(measure) && !values->empty()) out[name] = cut(*values, limits.positions);
     } else if constexpr (std::is_same_v<Value, const Table*>) {
       if (!is_drawn(measure) || values->empty()) return;
-      const bool by_position = measure.axes.names == kByLayerPosition.names;
+      const bool by_position = measure.axes == kByLayerPosition;
       out[name] = cut(*values, by_position ? limits.positions : SIZE_MAX);
       if (!by_position) return;
       Row others;

@@ -174,7 +174,7 @@ void add_task(const json& data, const json& in_data, const TaskRuns& task, Files
   const std::size_t level = shown_level(levels);
   for (const Measure& measure : kMeasures) {
     if (!measure.title) continue;
-    const std::string name = measure.name, axes = measure.axes.names;
+    const std::string name = measure.name, axes(measure.axes.names);
     const auto* of = std::get_if<OfVectors>(&measure.source);
     const std::size_t without_embedding = of && of->vectors == Vectors::hidden ? 0 : 1;
     if (axes == kByPosition.names)
