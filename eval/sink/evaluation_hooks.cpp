@@ -160,7 +160,7 @@ void EvaluationHooks::attention(AttentionPoint& point) {
         if (const Tensor values_BH = of->compute(measured); values_BH.defined())
           add_heads(values[layer], values_BH);
         else
-          values[layer].assign(values[layer].size(), kUnknown);
+          values[layer].assign(values[layer].size(), kNotMeasured);
       }
       if (const OfAttention* of = source_of<OfAttention>(measure))
         add_heads(values[layer], s.*of->statistic,

@@ -12,7 +12,7 @@ constexpr double kLeastWeight = 1e-30;  // a smaller weight may be rounded, or 0
 
 // From the scores of a row.
 double margin_of_row(const AttentionTrace& row) {
-  double first = kUnknown, largest = -INFINITY, sum = 0;
+  double first = kNotMeasured, largest = -INFINITY, sum = 0;
   for (const AttentionTrace::Key& key : row.keys)
     (key.j == 0 ? first : largest) = key.j == 0 ? key.s : std::max(largest, key.s);
   for (const AttentionTrace::Key& key : row.keys)

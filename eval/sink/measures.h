@@ -24,7 +24,7 @@
 
 namespace sink {
 
-inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+inline constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 inline constexpr std::array<double, 3> kSinkEpsilons{0.2, 0.3, 0.4};
 inline constexpr std::size_t kPaperEpsilonIndex = 1;  // kSinkEpsilons[1] is 0.3, the threshold that the paper reports
 inline constexpr std::int64_t kSinkPositions = 10;    // k = 1 ... 10
@@ -34,12 +34,12 @@ using ValueTable = std::vector<std::vector<double>>;
 
 // Scores of one kind of weights, raw or proxy (eval/sink/sink_score.h).
 struct SinkScores {
-  double alpha_1 = kUnknown;
+  double alpha_1 = kNotMeasured;
   std::vector<double> alpha_k, sink_k, sink_1;  // [k], [k] at the threshold of the paper, [epsilon]
   ValueTable sink_k_epsilon, alpha_1_layer_head;
   std::vector<ValueTable> alpha_layer_head_k;
   // Of the extra key or sink token; unknown without one.
-  double alpha_star = kUnknown;
+  double alpha_star = kNotMeasured;
   std::vector<double> sink_star;  // [epsilon]
   ValueTable alpha_star_layer_head;
   bool has_star() const { return !sink_star.empty(); }
@@ -56,20 +56,20 @@ struct Evaluation {
   std::vector<std::int64_t> first_key_rows;  // [layer]: rows that see the first token, where all are one document
 
   // The measures; kMeasures explains them.
-  double loss = kUnknown;
+  double loss = kNotMeasured;
   std::vector<double> loss_by_position;
   SinkScores proxy, raw;
-  double alpha_1_max = kUnknown, alpha_fixed = kUnknown, alpha_fixed_over_even = kUnknown;
-  double row_sum = kUnknown, extra_key_weight = kUnknown, entropy = kUnknown, value_share = kUnknown;
+  double alpha_1_max = kNotMeasured, alpha_fixed = kNotMeasured, alpha_fixed_over_even = kNotMeasured;
+  double row_sum = kNotMeasured, extra_key_weight = kNotMeasured, entropy = kNotMeasured, value_share = kNotMeasured;
   ValueTable row_sum_layer_head, extra_key_weight_layer_head, entropy_layer_head, value_share_layer_head;
-  double margin = kUnknown;
+  double margin = kNotMeasured;
   ValueTable margin_layer_head;
   // If all products q . k were zero.
-  double zero_score_alpha_1 = kUnknown, zero_score_alpha_1_raw = kUnknown;
-  double zero_score_sink_1 = kUnknown, zero_score_sink_1_raw = kUnknown;
+  double zero_score_alpha_1 = kNotMeasured, zero_score_alpha_1_raw = kNotMeasured;
+  double zero_score_sink_1 = kNotMeasured, zero_score_sink_1_raw = kNotMeasured;
   ValueTable zero_score_alpha_1_layer_head, zero_score_alpha_1_raw_layer_head;
   ValueTable zero_score_sink_1_layer_head, zero_score_sink_1_raw_layer_head;
-  double first_value_norm_ratio = kUnknown, largest_massive_ratio = kUnknown;
+  double first_value_norm_ratio = kNotMeasured, largest_massive_ratio = kNotMeasured;
   std::vector<double> massive_ratio, massive_ratio_before_norm;
   ValueTable hidden_norm, hidden_before_norm_norm, key_norm, value_norm, hidden_kurtosis, hidden_largest;
   ValueTable first_key_dot, first_key_norm_product, first_key_cosine;
@@ -294,7 +294,7 @@ using measure_table::kMeasures;
 
 // The scalar of a measure, from its values.
 inline double summary_of(const Measure& measure, const std::vector<double>& values) {
-  if (measure.summary == Summary::none || values.empty()) return kUnknown;
+  if (measure.summary == Summary::none || values.empty()) return kNotMeasured;
   if (measure.summary == Summary::max) return *std::max_element(values.begin(), values.end());
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }

@@ -158,7 +158,7 @@ TEST_CASE("evaluation.json: every value of an extra key, of post-norm and of the
 
 TEST_CASE("evaluation.json: what a model or a request does not have has no key") {
   Evaluation e = test::distinct_evaluation();
-  e.alpha_fixed = e.alpha_fixed_over_even = kUnknown;
+  e.alpha_fixed = e.alpha_fixed_over_even = kNotMeasured;
   e.extra_key_weight_layer_head.clear();
   e.by_length = {};
   e.hidden_before_norm_norm.clear();

@@ -62,7 +62,7 @@ struct TracedMargins final : ForwardHooks {
       for (std::int64_t b = 0; b < B; ++b) {
         double sum = 0, rows = 0;
         for (std::int64_t i = 1; i < T; ++i) {
-          double first = kUnknown, others = 0, largest = -INFINITY;
+          double first = kNotMeasured, others = 0, largest = -INFINITY;
           const AttentionTrace row = point.trace()({}, b, h, i);
           for (const AttentionTrace::Key& key : row.keys)
             (key.j == 0 ? first : largest) = key.j == 0 ? key.s : std::max(largest, key.s);

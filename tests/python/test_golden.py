@@ -131,7 +131,7 @@ def test_sink_scores_of_a_model_and_of_its_cache():
 def test_attention_sums_are_those_of_patterns():
     for name in ("gpt2", "llama"):
         model, ids = sinklab.load(MODELS / name, dtype="float64"), families()[0][2]["tokens"]
-        ids = np.asarray(ids).reshape(-1)
+        ids = np.asarray(ids)[0]
         _, cache = model.run_with_cache(ids, names="pattern")
         pattern = cache.stack("pattern")[:, 0] if cache.has_batch_dim else cache.stack("pattern")  # (layer, head, query, key)
         sums, T = sinklab.attention_sums(model, ids), len(ids)

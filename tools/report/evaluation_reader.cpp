@@ -119,7 +119,7 @@ AttentionMaps to_single_map(const json& value, const Measurement& e, const std::
 void set_input_loss(Measurement& e) {
   if (std::isnan(e.loss)) return;
   e.scalar[kInputLoss] = e.loss;
-  if (e.input != "text") e.loss = kUnknown;
+  if (e.input != "text") e.loss = kNotMeasured;
 }
 
 void require_one_per_epsilon(const Measurement& e, const char* name, const Row& proxy, const Row& raw,

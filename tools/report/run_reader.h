@@ -16,7 +16,7 @@ using Row = std::vector<double>;
 using Table = ValueTable;
 
 // A missing value.
-inline constexpr double kNaN = kUnknown;
+inline constexpr double kNaN = kNotMeasured;
 
 // The stored attention patterns of a measurement, raw weights. Layers and heads count from 0.
 struct AttentionMaps {

@@ -1,14 +1,15 @@
 #include "tools/sweep/study_tables.h"
 
-#include <spawn.h>
-#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/check.h"
 #include "tools/sweep/study_output.h"
+#include "tools/sweep/worker_processes.h"
 #include "train/run_config_table.h"
 
 namespace sink {
@@ -29,17 +30,24 @@ std::string tables_program() {
   return "";
 }
 
-// Its exit code, 128 + n if signal n ended it, kNoProgram if there is none of this name.
+// Its exit code, 128 + n if signal n ended it or this program, kNoProgram if there is none of this name. It ends with
+// this program.
 int run_to_its_end(std::vector<std::string> words) {
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
-  std::fflush(stdout);
-  pid_t child = 0;
-  int status = 0;
-  if (::posix_spawnp(&child, argv[0], nullptr, nullptr, argv.data(), environ) != 0) return kNoProgram;
-  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {}
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  bool begun = false;
+  int exit_code = 0;
+  const JobCallbacks jobs{
+      .next = [&] { return std::exchange(begun, true) ? std::nullopt : std::optional<std::size_t>(0); },
+      .body =
+          [&](std::size_t) {
+            ::execvp(argv[0], argv.data());
+            return kNoProgram;
+          },
+      .ended = [&](const JobEnd& end) { exit_code = end.exit_code; }};
+  const int signal = run_in_processes(jobs, 1);
+  return signal != 0 ? 128 + signal : exit_code;
 }
 
 }  // namespace

@@ -7,10 +7,10 @@
 
 namespace sink::python {
 
-// Positions include the extra tokens of the model, which come first: P of them.
+// Positions include the extra tokens of the model, which come first: K of them.
 struct KeySumTables {
-  Tensor raw_LHP, proxy_LHP, largest_LHP, by_distance_LHP, extra_proxy_LH, row_sum_LH;
-  Tensor rows_LP;  // how many rows see each position
+  Tensor raw_LHK, proxy_LHK, largest_LHK, by_distance_LHK, extra_proxy_LH, row_sum_LH;
+  Tensor rows_LK;  // how many rows see each position
   bool has_extra_key = false;
 };
 // Runs the model over tokens I32 (1, T), in memory that is linear in T. For code in a Computation.

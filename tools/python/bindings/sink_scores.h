@@ -16,7 +16,7 @@ struct SinkTables {
 // Runs the model over tokens I32 (N, T), one sequence at a time; no attention pattern is stored. For code in a
 // Computation.
 SinkTables sink_tables(LanguageModel& model, const Tensor& tokens_NT);
-// {measures: by key, arrays and numbers; even_alpha_1}
+// {measures: by key, arrays and values; even_alpha_1}
 nanobind::dict dict_of(const SinkTables& tables);
 
 }  // namespace sink::python
