@@ -22,7 +22,7 @@ train/studies 190 176
 train 5035 67
 eval 10480 127
 tools/report 4645 58
-tools/sweep 2510 17
+tools/sweep 2520 17
 tools 5855 178
 tests 45860 731
 """
