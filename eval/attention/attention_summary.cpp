@@ -88,7 +88,9 @@ std::vector<HeadSummary> summaries_of_sums(const AttentionPoint& point, const st
   const auto rows = static_cast<double>(T);
   std::vector<HeadSummary> heads;
   for (std::int64_t h = 0; h < H; ++h) {
-    HeadSummary& head = heads.emplace_back(HeadSummary{.layer = point.layer, .head = h});
+    HeadSummary& head = heads.emplace_back();
+    head.layer = point.layer;
+    head.head = h;
     for (std::int64_t k = 0; k < T; ++k) {
       const double sum = sums.proxy_BHK.item(h * T + k);
       head.alpha_T.push_back(sum / rows_T[static_cast<std::size_t>(k)]);

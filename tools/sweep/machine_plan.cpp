@@ -21,7 +21,7 @@
 namespace sink {
 namespace {
 
-constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotTimed = std::numeric_limits<double>::quiet_NaN();
 constexpr double kMinSpeedup = 1.05;       // smaller differences are noise: then more processes are preferred
 constexpr double kMeasuringSeconds = 0.7;  // of measuring each plan
 
@@ -30,7 +30,7 @@ std::shared_ptr<double[]> shared_values(std::size_t count) {
   const std::size_t bytes = std::max<std::size_t>(1, count) * sizeof(double);
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   SINK_CHECK(memory != MAP_FAILED, "sweep", "cannot allocate memory shared with child processes", Exit::out_of_memory);
-  std::fill_n(static_cast<double*>(memory), count, kNotMeasured);
+  std::fill_n(static_cast<double*>(memory), count, kNotTimed);
   return {static_cast<double*>(memory), [bytes](double* values) { ::munmap(values, bytes); }};
 }
 
