@@ -20,7 +20,7 @@ model/open 4320 50
 model 3280 55
 train/studies 190 176
 train 5035 67
-eval 10480 127
+eval 10485 127
 tools/report 4645 58
 tools/sweep 2520 17
 tools 5855 178
