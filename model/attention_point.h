@@ -25,13 +25,13 @@ struct AttentionPoint {
   virtual ~AttentionPoint() = default;
   // Column sums of the first `columns` keys, row sums, entropy and the split of q . k, by a streaming pass.
   virtual AttentionStatistics statistics(std::int64_t columns) const = 0;
-  // What every key receives, by a streaming pass on the CPU, in memory that is linear in the length of the text.
-  virtual AttentionKeySums key_sums() const = 0;
   // The same if all products q . k were zero: what biases, mask and extra key do alone. Of the first sequence, whose
   // rows see what those of the others do, or of all where sequences have documents.
   virtual AttentionStatistics statistics_without_products(std::int64_t /*columns*/) const { return {}; }
   // Whether a_ij / a_ik = e^(s_ij - s_ik) in every row.
   virtual bool has_exponential_weights() const { return false; }
+  // What every key receives, by a streaming pass on the CPU, in memory that is linear in the length of the text.
+  virtual AttentionKeySums key_sums() const = 0;
   // The attention pattern of one sequence and head, with the weights as they act: F64 (T, E+T), E = 1 with an extra
   // key, whose column is the first.
   virtual Tensor pattern(std::int64_t b, std::int64_t h) const = 0;

@@ -9,6 +9,18 @@
 
 namespace sink {
 
+// Whether a_ij / a_ik = e^(s_ij - s_ik) in every row: g(x) is e^x up to a factor, and the weights are g over a divisor.
+template <class Op>
+bool has_exponential_weights_of(const Op& op) {
+  if constexpr (Op::shift == Shift::threshold || Op::has_post || Op::has_row_functions) {
+    return false;
+  } else {
+    for (double x = -60; x <= 60; x += 0.37)  // also where a formula may be cut off
+      if (!(std::abs(op.g(x) / op.g(0.0) * std::exp(-x) - 1) < 1e-9)) return false;
+    return true;
+  }
+}
+
 // Computes the requests of hooks from the operands and from m and S of each row (engine/ops/attention/attention.h).
 template <class Op>
 class AttentionPointOf final : public AttentionPoint {
@@ -26,9 +38,6 @@ class AttentionPointOf final : public AttentionPoint {
   AttentionStatistics statistics(std::int64_t columns) const override {
     return attention_statistics(op_, q_BHTD, k_BGTD, v_BGTD, m_BHT_, S_BHT_, config_, columns).to(Device::cpu);
   }
-  AttentionKeySums key_sums() const override {
-    return attention_key_sums(op_, q_BHTD, k_BGTD, m_BHT_, S_BHT_, config_);
-  }
   AttentionStatistics statistics_without_products(std::int64_t columns) const override {
     const std::int64_t B = config_.document_starts_BK.defined() ? q_BHTD.dim(0) : 1;
     const Tensor q = q_BHTD.new_zeros({B, q_BHTD.dim(1), q_BHTD.dim(2), q_BHTD.dim(3)}, q_BHTD.dtype()),
@@ -37,13 +46,9 @@ class AttentionPointOf final : public AttentionPoint {
     sink::attention<Op>(op_, q, k, v, config_, o, m, S);
     return attention_statistics(op_, q, k, v, m, S, config_, columns).to(Device::cpu);
   }
-  bool has_exponential_weights() const override {
-    if constexpr (Op::shift == Shift::threshold || Op::has_post || Op::has_row_functions) {
-      return false;
-    } else {
-      const auto grows_as_exp = [&](double x) { return std::abs(op_.g(x) / op_.g(0.0) * std::exp(-x) - 1) < 1e-9; };
-      return grows_as_exp(1) && grows_as_exp(-2) && grows_as_exp(-0.5);
-    }
+  bool has_exponential_weights() const override { return has_exponential_weights_of(op_); }
+  AttentionKeySums key_sums() const override {
+    return attention_key_sums(op_, q_BHTD, k_BGTD, m_BHT_, S_BHT_, config_);
   }
   Tensor pattern(std::int64_t b, std::int64_t h) const override {
     return attention_pattern(op_, q_BHTD, k_BGTD, m_BHT_, S_BHT_, config_, b, h);

@@ -8,14 +8,13 @@ draws, keys and player do what they say, nothing is wider than a phone, nothing 
 import base64
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tools/report"))
-from browser_check import Browser, complaints  # noqa: E402
+from browser_check import Browser, complaints, find_chromium  # noqa: E402
 
 CASES = {  # ablation: more flags. Softmax with an extra key, grouped, window and prefix; an operation with r apart from g
     "bias_kv": "--layer 1 --heads 4 --kv-heads 2 --head 3 --window 4 --prefix 1",
@@ -195,10 +194,7 @@ def check(browser, build, folder, ablation, shots):
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     shots = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
-    program = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
-    if not program:
-        print("explain_in_browser: no Chromium here (Debian package chromium): skipped", file=sys.stderr)
-        sys.exit(77)
+    program = find_chromium("explain_in_browser")
     wrong = []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         browser = Browser(program, folder)

@@ -3,9 +3,11 @@
 
 #include <cmath>
 
+#include "engine/ops/attention/op/attention_ops.h"
 #include "engine/tensor_view.h"
 #include "eval/input_tokens.h"
 #include "eval/sink/evaluation.h"
+#include "model/layer/attention_point_of.h"
 #include "tests/support/built_ablations.h"
 
 using namespace sink;
@@ -163,4 +165,23 @@ TEST_CASE("margin: models whose weights are no exponentials of their scores have
     CHECK(e.margin_layer_head.empty());
     CHECK(std::isnan(e.margin));
   }
+}
+
+namespace {
+
+struct CutExponential : DividedByOwnSum<Exponential> {  // e^x below 5
+  template <class Number>
+  Number g(Number x) const {
+    return Exponential::g(x < Number(5) ? x : Number(5));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("margin: an exponential that is cut off is none") {
+  CHECK(has_exponential_weights_of(Softmax{}));
+  CHECK(has_exponential_weights_of(ScaledSoftmax(0.2)));
+  CHECK_FALSE(has_exponential_weights_of(CutExponential{}));
+  CHECK_FALSE(has_exponential_weights_of(SoftCappedSoftmax{}));
+  CHECK_FALSE(has_exponential_weights_of(Sigmoid{}));
 }

@@ -7,14 +7,13 @@
 
 import json
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tools/report"))
-from browser_check import Browser, complaints  # noqa: E402
+from browser_check import Browser, complaints, find_chromium  # noqa: E402
 
 MODELS = pathlib.Path(__file__).parents[1] / "golden/open/models"
 MODEL = MODELS / "llama.gguf"
@@ -66,10 +65,7 @@ def check_computed(build, browser, folder, expect):
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     shots = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
-    program = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
-    if not program:
-        print("view_in_browser: no Chromium here (Debian package chromium): skipped", file=sys.stderr)
-        sys.exit(77)
+    program = find_chromium("view_in_browser")
     wrong = []
 
     def expect(holds, what):

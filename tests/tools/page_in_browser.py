@@ -10,7 +10,6 @@ import base64
 import ctypes
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,7 +17,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/tools/report"))
-from browser_check import Browser, complaints  # noqa: E402
+from browser_check import Browser, complaints, find_chromium  # noqa: E402
 
 T, C, H = 32, 32, 2
 LARGEST_PAGE = 400_000
@@ -133,10 +132,7 @@ def check_use(browser, expect):
 
 def main():
     shots = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else None
-    chromium = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
-    if not chromium:
-        print("page_in_browser: no Chromium here (Debian package chromium): skipped", file=sys.stderr)
-        return 77
+    chromium = find_chromium("page_in_browser")
     wrong = []
 
     def expect(holds, what):

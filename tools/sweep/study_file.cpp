@@ -288,13 +288,16 @@ StudyFile read_study_file(const std::string& path) {
   return study_of(reader, path, StudyReader("", ""));
 }
 
-std::string studies_folder() {
-  const std::string folder = "train/studies";
-  if (fs::is_directory(folder)) return folder;
+std::string beside_program(const std::string& path) {
   std::error_code error;
   for (fs::path at = fs::read_symlink("/proc/self/exe", error); at.has_relative_path(); at = at.parent_path())
-    if (fs::is_directory(at.parent_path() / folder, error)) return (at.parent_path() / folder).string();
+    if (fs::exists(at.parent_path() / path, error)) return (at.parent_path() / path).string();
   return "";
+}
+
+std::string studies_folder() {
+  const std::string folder = "train/studies";
+  return fs::is_directory(folder) ? folder : beside_program(folder);
 }
 
 std::vector<std::string> study_files(const std::string& folder) {

@@ -55,6 +55,9 @@ StudyFile read_study_file(const std::string& path);
 StudyFile study_from_toml(const std::string& text, const std::string& where, const std::string& recipe_text = {},
                           const std::string& recipe_where = {});
 
+// `path` below the nearest folder above this program that has it, as the checkout around a build; empty if none has.
+std::string beside_program(const std::string& path);
+
 // The folder train/studies of the current folder or, if it has none, of the repository that holds this program; empty
 // if there is none.
 std::string studies_folder();

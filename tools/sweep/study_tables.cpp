@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,20 +14,11 @@
 namespace sink {
 namespace {
 
-namespace fs = std::filesystem;
 using json = nlohmann::ordered_json;
 
-constexpr double kPaperEpsilon = 0.3;
+constexpr double kPaperEpsilon = kSinkEpsilons[kPaperEpsilonIndex];
 constexpr const char* kProgram = "train/studies/science/tables.py";
 constexpr int kNoProgram = 127;  // as in a shell
-
-// In the checkout around this program; "" if there is none. A program of the current folder is never run.
-std::string tables_program() {
-  std::error_code error;
-  for (fs::path at = fs::read_symlink("/proc/self/exe", error); at.has_relative_path(); at = at.parent_path())
-    if (const fs::path program = at.parent_path() / kProgram; fs::exists(program, error)) return program;
-  return "";
-}
 
 // Its exit code, 128 + n if signal n ended it or this program, kNoProgram if there is none of this name. It ends with
 // this program.
@@ -96,7 +86,7 @@ std::string study_json(const StudyState& state, const std::vector<StudyOutcome>&
 }
 
 void make_tables(const std::string& file, bool force) {
-  const std::string program = tables_program();
+  const std::string program = beside_program(kProgram);  // never that of the current folder
   std::vector<std::string> words{"python3", "-B", program.empty() ? kProgram : program};
   if (force) words.push_back("--force");
   words.insert(words.end(), {"--", file});

@@ -12,9 +12,9 @@ namespace sink {
 
 // A job as its folder or an earlier table describes it.
 struct StudyOutcome {
-  std::optional<report::Run> run;                 // none: not begun
-  std::string problem;                            // why it is not complete; empty: it is
-  std::string file;                               // the earlier table whose row replaces it; empty: its folder
+  std::optional<report::Run> run;                  // none: not begun
+  std::string problem;                             // why it is not complete; empty: it is
+  std::string file;                                // the earlier table whose row replaces it; empty: its folder
   std::optional<report::Measurement> before = {};  // of the checkpoint from which it started, on the new data
 };
 

@@ -101,6 +101,15 @@ USE = """(() => {
 })()"""
 
 
+def find_chromium(name):
+    """Its path. Without one the program `name` ends, as a test that is skipped."""
+    found = next((path for path in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if path), None)
+    if not found:
+        print(f"{name}: no Chromium here (Debian package chromium): skipped", file=sys.stderr)
+        sys.exit(77)
+    return found
+
+
 class Browser:
     """One headless Chromium with one page, spoken to over file descriptors 3 and 4."""
 
@@ -780,10 +789,7 @@ def main():
     for path in (report, tables, long):
         if not path.exists():
             sys.exit(f"browser_check: error: no such file: {path}")
-    program = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
-    if not program:
-        print("browser_check: no Chromium here (Debian package chromium): skipped", file=sys.stderr)
-        sys.exit(77)
+    program = find_chromium("browser_check")
     shots = pathlib.Path(sys.argv[4]) if len(sys.argv) == 5 else None
     if shots:
         shots.mkdir(parents=True, exist_ok=True)

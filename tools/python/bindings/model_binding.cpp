@@ -84,22 +84,14 @@ std::vector<std::int32_t> generate(ModelHandle& handle, const std::vector<std::i
       .ids;
 }
 
-nb::dict sink_scores(ModelHandle& handle, const Ids& ids_NT) {
+// What `compute` finds in a pass over token ids.
+template <auto compute>
+nb::dict tables_of(ModelHandle& handle, const Ids& ids_NT) {
   const Tensor tokens_NT = tensor_of(ids_NT);
-  SinkTables tables;
+  decltype(compute(handle.model(), tokens_NT)) tables;
   {
     Computation computation;
-    tables = sink_tables(handle.model(), tokens_NT);
-  }
-  return dict_of(tables);
-}
-
-nb::dict key_sums(ModelHandle& handle, const Ids& ids_1T) {
-  const Tensor tokens_1T = tensor_of(ids_1T);
-  KeySumTables tables;
-  {
-    Computation computation;
-    tables = key_sum_tables(handle.model(), tokens_1T);
+    tables = compute(handle.model(), tokens_NT);
   }
   return dict_of(tables);
 }
@@ -230,8 +222,8 @@ void add_model(nb::module_& module) {
       .def("forward", &forward, nb::arg("ids"), nb::arg("read"), nb::arg("replaced"), nb::arg("function").none())
       .def("generate", &generate, nb::arg("prompt"), nb::arg("max_new_tokens"), nb::arg("temperature"),
            nb::arg("top_p"), nb::arg("seed"), nb::arg("stop"))
-      .def("sink_scores", &sink_scores, nb::arg("ids"))
-      .def("key_sums", &key_sums, nb::arg("ids"))
+      .def("sink_scores", &tables_of<&sink_tables>, nb::arg("ids"))
+      .def("key_sums", &tables_of<&key_sum_tables>, nb::arg("ids"))
       .def("parameter_names",
            [](const ModelHandle& m) {
              std::vector<std::string> names;
