@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "model/all_ablations.h"
+#include "tests/support/built_ablations.h"
 #include "tests/support/keep_worst.h"
 #include "train/trainer.h"
 #include "train/training_run.h"
@@ -16,6 +17,7 @@ namespace {
 template <class Model>
 void check_like_engine(Model& model, const char* ablation, int steps) {
   CAPTURE(std::string(ablation));
+  if (!test::is_built(ablation)) return;
   RunConfig config;
   config.task = "bigram-backcopy";
   config.layers = 1;
