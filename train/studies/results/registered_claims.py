@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "science"))
 import student
-from claims import judge, read_registered, read_studies
+from claims import VERDICTS, judge, judge_strictly, read_registered, read_studies
 from runs import MEASURES, Run
 
 SEEDS = ("11", "12", "13", "14", "15")
@@ -298,6 +298,7 @@ def check(checks):
     studies = Studies(checks)
     registered = read_registered(checks.ROOT / "train/studies/preregistration.toml")
     judged = judge(registered, read_studies(registered, checks.RESULTS))
+    judge_strictly(registered, read_studies(registered, checks.RESULTS), judged)
     claimed = {claim.run for claim in judged if claim.study == "optimizer_or_rate"} | {"baseline"}
     others = {row["group"] for row in checks.table("optimizer_or_rate")} - claimed
     checks.says(checks.STUDIES, f"The other {['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven'][len(others)]} groups were not registered")
@@ -316,6 +317,10 @@ def check(checks):
     every = [claim.verdict for claim in judged]
     checks.says(checks.FINDINGS, f"{len(every)} [registered claims](train/studies/README.md#claims-before-runs): " + ", ".join(
         f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered", "not testable", "not run")))
+    strict = [claim.strict_verdict for claim in judged]
+    checks.says(checks.FINDINGS, "when they were known, " + ", ".join(f"{strict.count(word)} {word}" for word in VERDICTS))
+    decided = [claim.strict_verdict for claim in judged if claim.verdict in ("replicated", "contradicted")]
+    checks.says(checks.STUDIES, f"{decided.count('not testable')} of the {len(decided)} *replicated* and *contradicted* become *not testable*")
     late = [claim.verdict for claim in judged if claim.study == "first_sink"]  # one of five seeds was known
     checks.says(checks.FINDINGS, f"{ {5: 'Five'}[len(late)]} claims, { {3: 'three'}[late.count('replicated')]} of them replicated, were registered when")
     checks.says(checks.FRONT, f"of {len(every)} claims ({len(every) - len(late)} committed before their runs) " + ", ".join(f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered")))

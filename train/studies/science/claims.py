@@ -2,6 +2,7 @@
 import dataclasses
 import math
 import pathlib
+import statistics
 import tomllib
 
 import student
@@ -11,7 +12,9 @@ UNITS = {"val_loss": "in nats", "sink_lead": "in steps", "excess_massive": "a ra
          "change_constant_1": "in nats", "change_w4a4": "in nats", "constant_share": "a ratio"}
 NUMBER = (int, float)
 EVEN = "even"  # `against`: a model that spreads its attention evenly
-VERDICTS = ("replicated", "contradicted", "underpowered", "not testable", "not run")
+VERDICTS = ("replicated", "contradicted", "underpowered", "undefined", "not testable", "not run")
+OF_ATTENTION = ("excess_1", "excess_star", "excess_fixed", "total", "sink_lead")  # measures of a sink in the attention
+MOST_ENTROPY = 0.936  # of that of even rows: above it, there is no pattern that a sink could be part of
 
 
 @dataclasses.dataclass
@@ -33,6 +36,10 @@ class Claim:
     p: float = 1.0
     p_of_family: float = 1.0
     verdict: str = "not run"
+    # What judge_strictly() adds, by the rules of 2026-11-30:
+    p_of_all: float = 1.0
+    strict_verdict: str = "not run"
+    together: int = 0  # judged claims that are compared with the same runs, this one included
 
     @property
     def is_judged(self):
@@ -178,6 +185,54 @@ def judge(registered, studies):
     return claims
 
 
+def smallest_of_choice(registered, studies):
+    """The share of the excess of the chosen recipe, by the seeds of the choice, which judge no claim. NaN without a choice."""
+    candidates = candidates_of(registered, studies)
+    if not candidates or any(candidate.seeds < len(registered.choice["seeds"]) for candidate in candidates):
+        return math.nan
+    return registered.share * (best_of(candidates).ratio - 1)
+
+
+def is_collapsed(runs, group, seeds):
+    """Whether the attention of the group is nearly even, so that it can have no sink."""
+    entropies = [run.entropy_over_even for run in runs if run.is_complete and run.group == group and int(run["seed"]) in seeds]
+    return bool(entropies) and statistics.fmean(entropies) > MOST_ENTROPY  # never, where the files do not say what is even
+
+
+def judge_strictly(registered, studies, claims):
+    """Adds what the rules of 2026-11-30 find to what judge() found: preregistration.toml has them beside the registered ones."""
+    of_choice = smallest_of_choice(registered, studies)
+    judged = [claim for claim in claims if claim.is_judged]
+    for claim in judged:
+        claim.together = sum((other.study, other.against) == (claim.study, claim.against) for other in judged)
+    for claim, p in zip(judged, student.holm([claim.p for claim in judged])):
+        claim.p_of_all = p
+    families = {}
+    strict = [dataclasses.replace(claim) for claim in claims]
+    for i, claim in enumerate(strict):
+        if claim.not_testable:
+            continue
+        families.setdefault(claim.family, []).append(i)
+        if not claim.is_judged:
+            continue
+        if claim.smallest is None:
+            claim.margin = of_choice if claim.against in ("baseline", EVEN) else math.nan
+        if claim.expected == "equal":
+            p = student.p_of_equality(claim.difference, claim.margin)
+            claim.p = 1.0 if math.isnan(p) else p
+    for members in families.values():
+        for i, p in zip(members, student.holm([strict[i].p for i in members])):
+            strict[i].p_of_family = p
+    for claim, other in zip(claims, strict):
+        runs = studies.get(claim.study, [])
+        if not claim.is_judged:
+            claim.strict_verdict = claim.verdict
+        elif claim.measure in OF_ATTENTION and any(is_collapsed(runs, group, registered.seeds) for group in (claim.run, claim.against)):
+            claim.strict_verdict = "not testable"
+        else:
+            claim.strict_verdict = "undefined" if math.isnan(other.margin) else verdict_of(other, registered.level)
+
+
 @dataclasses.dataclass
 class Candidate:
     """A group of the study that chooses the recipe."""
@@ -212,12 +267,16 @@ def candidates_of(registered, studies):
     return found
 
 
+def best_of(candidates):
+    """Of those that pass or, if none does, of all."""
+    return max([candidate for candidate in candidates if candidate.passes] or candidates, key=lambda candidate: candidate.ratio)
+
+
 def chosen(candidates, seeds):
     """The choice in a sentence."""
     if any(candidate.seeds < seeds for candidate in candidates):
         return f"Not chosen yet: the rule needs all {seeds} seeds of every candidate."
-    passing = [candidate for candidate in candidates if candidate.passes]
-    if passing:
-        best = max(passing, key=lambda candidate: candidate.ratio)
+    if any(candidate.passes for candidate in candidates):
+        best = best_of(candidates)
         return f"Chosen: {printable(best.run)}, {best.steps} steps."
     return "No candidate passes." if candidates else "No run of the choice is complete."

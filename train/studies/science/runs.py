@@ -3,6 +3,7 @@ import csv
 import functools
 import math
 import pathlib
+import statistics
 
 # Settings that change no value of a run, or that runs of one name may differ in.
 FREE = {"data", "initial", "seed", "threads", "nan_patience", "checkpoint_every", "eval_every", "eval_sequences", "log_every", "recompute", "graph",
@@ -57,13 +58,24 @@ class Run(dict):
     def even(self):
         """alpha_1 and alpha_* of a model that spreads each row's weight evenly over the keys that the row sees: eval/sink/even_attention.h. NaN
         where the file does not say which keys those are, and alpha_* without an extra key."""
-        T = self.whole("measured_context") or self.whole("context")
+        T, window, *_ = visible = self.visible_keys
         known = self.get("window", "") != "" and self.get("prefix", "") != "" and 0 < T <= LONGEST_CONTEXT
         if not known or self["extra"] == "unknown" or self.get("document_mask") == "true":
             return math.nan, math.nan
-        window, every, layers = self.whole("window"), self.whole("global_every"), self.whole("layers") or 1
-        return even_attention(T, window, self.whole("prefix"), self["extra"], layers // every / layers if every else 0.0,
-                              self.whole("first_key_rows") == 0 and 0 < window < T)  # older programs divided by all rows
+        return even_attention(*visible, self.whole("first_key_rows") == 0 and 0 < window < T)  # older programs divided by all rows
+
+    @property
+    def visible_keys(self):
+        """What says which keys each row sees: tokens, window, prefix, extra key, share of layers without a window."""
+        every, layers = self.whole("global_every"), self.whole("layers") or 1
+        return (self.whole("measured_context") or self.whole("context"), self.whole("window"), self.whole("prefix"), self["extra"],
+                layers // every / layers if every else 0.0)
+
+    @property
+    def entropy_over_even(self):
+        """The mean entropy of the rows, divided by that of rows which are spread evenly; NaN where the file does not say which keys they see."""
+        first, _ = self.even
+        return math.nan if math.isnan(first) else self.number("entropy") / even_entropy(*self.visible_keys)
 
     @property
     def row_sum(self):
@@ -75,22 +87,29 @@ class Run(dict):
         return self.number(name) / self.even[name == "alpha_star"]
 
 
+def rows_of(T, window, prefix, extra):
+    """(first key by the window, number of keys) of each row of one layer; a sink token is a position before the others."""
+    tokens = int(extra == "token")
+    prefix = min(prefix, T) + tokens if prefix else 0
+    for i in range(T + tokens):
+        begin = max(0, i - window + 1) if window else 0
+        n = max(prefix, i + 1) if begin <= prefix else prefix + i + 1 - begin
+        yield begin, n + (extra == "key")
+
+
 @functools.lru_cache(maxsize=None)
 def even_attention(T, window, prefix, extra, share_without_window, by_all_rows=False):
-    tokens = int(extra == "token")  # a sink token is a position before the others
-    positions, prefix = T + tokens, min(prefix, T) + tokens if prefix else 0
+    tokens = int(extra == "token")
+    positions, fixed = T + tokens, min(prefix, T) + tokens if prefix else 0
 
     def of_block(column, window):
         """The mean weight on a column over the rows that see it, and the sum over all rows of the weight on an extra key."""
         on_column, on_key, rows = 0.0, 0.0, 0
-        for i in range(positions):
-            begin = max(0, i - window + 1) if window else 0
-            n = max(prefix, i + 1) if begin <= prefix else prefix + i + 1 - begin
-            weight = 1 / (n + (extra == "key"))
-            if begin <= column <= i or column < prefix:
-                on_column += weight
+        for i, (begin, n) in enumerate(rows_of(T, window, prefix, extra)):
+            if begin <= column <= i or column < fixed:
+                on_column += 1 / n
                 rows += 1
-            on_key += weight
+            on_key += 1 / n
         return on_column / (positions - column if by_all_rows else rows), on_key
 
     def of_model(column):
@@ -99,6 +118,13 @@ def even_attention(T, window, prefix, extra, share_without_window, by_all_rows=F
 
     star = of_model(0)[0] if tokens else (1 + of_model(0)[1]) / (T + 1) if extra == "key" else math.nan
     return of_model(tokens)[0], star
+
+
+@functools.lru_cache(maxsize=None)
+def even_entropy(T, window, prefix, extra, share_without_window):
+    """The mean over rows and layers of ln n: the entropy of a row that is spread evenly over its n keys."""
+    some, every = (statistics.fmean(math.log(n) for _, n in rows_of(T, w, prefix, extra)) for w in (window, 0))
+    return some + share_without_window * (every - some) if window else some
 
 
 def settings_of(run):

@@ -14,27 +14,39 @@ import pathlib
 import sys
 
 import budget_picture
-from claims import VERDICTS, candidates_of, chosen, judge, read_registered, read_studies, unknown_runs
+from claims import VERDICTS, candidates_of, chosen, judge, judge_strictly, read_registered, read_studies, unknown_runs
 from output import Usage, aligned, escaped, field, markdown, require_ours, run_program, write
 from runs import printable
 
 STUDIES = pathlib.Path(__file__).resolve().parents[1]
 ROOT = STUDIES.parents[1]
+STRICTLY = """Beside the registered rules, those of 2026-11-30 (`stricter`), made when these verdicts were known: a claim about a sink is *not \
+testable* if the attention of one of its groups is nearly even, *undefined* without a smallest effect, and a smallest effect that is a share \
+is one of the recipe's choice, whose seeds judge nothing. `over all` is p by Holm's correction over all judged claims, and `shared` the \
+number of claims that are judged by the same runs of `against`.
+
+"""
 NO_SMALLEST = """Smallest `none`: the group that is compared with has no excess_1 of which the registered share could be taken, so \
 no smallest effect is defined and such a claim is underpowered whatever its difference.
 
 """
 
 
+def p_cell(p):
+    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+
+
 def claim_cells(claims):
-    rows = [["family", "run", "against", "measure", "expected", "difference", "smallest", "p, Holm", "verdict"]]
+    rows = [["family", "run", "against", "measure", "expected", "difference", "smallest", "p, Holm", "verdict", "over all", "stricter",
+             "shared"]]
     for claim in claims:
-        tested = ["", "", ""]
+        tested, over_all, shared = ["", "", ""], "", ""
         if claim.is_judged:
-            p = claim.p_of_family
             tested = [f"{claim.difference.mean:+.3f} ± {claim.difference.half:.3f}", "none" if math.isnan(claim.margin) else f"{claim.margin:.3f}",
-                      "< 0.0001" if p < 0.0001 else f"{p:.4f}"]
-        rows.append([printable(claim.family), printable(claim.run), printable(claim.against), claim.measure, claim.expected, *tested, claim.verdict])
+                      p_cell(claim.p_of_family)]
+            over_all, shared = p_cell(claim.p_of_all), str(claim.together)
+        rows.append([printable(claim.family), printable(claim.run), printable(claim.against), claim.measure, claim.expected, *tested, claim.verdict,
+                     over_all, claim.strict_verdict, shared])
     return rows
 
 
@@ -48,8 +60,10 @@ def candidate_cells(candidates):
 
 
 def count_of(claims):
-    counts = [(sum(claim.verdict == word for claim in claims), word) for word in VERDICTS]
-    return f"{len(claims)} claims: " + ", ".join(f"{n} {word}" for n, word in counts if n) + "."
+    def counted(verdicts):
+        return ", ".join(f"{verdicts.count(word)} {word}" for word in VERDICTS if word in verdicts)
+    return (f"{len(claims)} claims: {counted([claim.verdict for claim in claims])}. "
+            f"By the stricter rules: {counted([claim.strict_verdict for claim in claims])}.")
 
 
 def text_of(registered, claims, candidates):
@@ -66,7 +80,7 @@ def markdown_of(registered, claims, candidates):
     text = f"<!-- made by verdicts.py -->\n# Verdicts on the registered claims\n\n{count_of(claims)} The claims, tests and words are defined in "
     text += f"`{escaped(printable(registered.path))}`.\n\n"
     if claims:
-        text += markdown(claim_cells(claims)) + "\n"
+        text += markdown(claim_cells(claims)) + "\n" + STRICTLY
     if any(claim.verdict == "underpowered" and math.isnan(claim.margin) for claim in claims):
         text += NO_SMALLEST
     reasons = {}
@@ -81,12 +95,13 @@ def markdown_of(registered, claims, candidates):
 
 
 def csv_of(claims):
-    lines = ["family,study,run,against,measure,expected,paper,says,seeds,difference,low,high,smallest,p,p_holm,verdict"]
+    lines = ["family,study,run,against,measure,expected,paper,says,seeds,difference,low,high,smallest,p,p_holm,verdict,p_holm_all,strict_verdict,shared"]
     for claim in claims:
         d = claim.difference
         numbers = [d.mean, d.low, d.high, float(claim.margin), claim.p, claim.p_of_family] if claim.is_judged else [""] * 6
+        strict = [claim.p_of_all if claim.is_judged else "", claim.strict_verdict, claim.together if claim.is_judged else ""]
         lines.append(",".join(map(field, [claim.family, claim.study, claim.run, claim.against, claim.measure, claim.expected, claim.paper,
-                                          claim.says, d.n, *numbers, claim.verdict])))
+                                          claim.says, d.n, *numbers, claim.verdict, *strict])))
     return "\n".join(lines) + "\n"
 
 
@@ -100,6 +115,7 @@ def run(options):
     for unknown in unknown_runs(registered, studies):
         print(f"verdicts: note: {unknown}, which a claim names", file=sys.stderr)
     claims, candidates = judge(registered, studies), candidates_of(registered, studies)
+    judge_strictly(registered, studies, claims)
     if options.out:
         out = pathlib.Path(options.out)
         out.mkdir(parents=True, exist_ok=True)
