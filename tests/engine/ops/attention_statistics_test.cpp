@@ -294,6 +294,30 @@ TEST_CASE("attention statistics: NaN in a query makes every mean of its head NaN
     }
 }
 
+TEST_CASE("attention statistics: the entropy counts weights that are no normal numbers as nothing, in every backend") {
+  // Of a row's 2 n keys half have the score 0 and half -80 ... -94: weights from e^-80 / n to none. The entropy is ln n.
+  constexpr std::int64_t n = 32, tokens = 2 * n;
+  AttentionCase c(1, 1, tokens, D, DType::F64);
+  c.config.scale = 1;
+  c.q.fill(0);
+  c.k.fill(0);
+  for (std::int64_t t = 0; t < tokens; ++t) {
+    c.q.data<double>()[t * D] = 1;
+    c.k.data<double>()[t * D] = t % 2 ? -80 - 14.0 * static_cast<double>(t) / tokens : 0;
+  }
+  double expected = 0;  // the mean over rows
+  for (std::int64_t t = 0; t < tokens; ++t) expected += std::log(static_cast<double>(t / 2 + 1)) / tokens;
+  for (Device device : kDevices)
+    for (DType dtype : {DType::F64, DType::F32, DType::BF16}) {
+      if (dtype == DType::F64 && device == Device::cuda) continue;
+      CAPTURE(std::string(name_of(dtype)));
+      CAPTURE(device == Device::cuda);
+      AttentionCase here = c.to(dtype).to(device);
+      here.forward<Softmax>();
+      CHECK(here.statistics<Softmax>(1).entropy_BH.to(Device::cpu).item(0) == doctest::Approx(expected).epsilon(1e-5));
+    }
+}
+
 TEST_CASE("attention statistics: without an extra key its sums are zero, with one softmax shares its rows with it") {
   AttentionCase c(1, 1, 40, D, DType::F32), extra(1, 1, 40, D, DType::F32, {}, 1, Extra::key);
   c.forward<Softmax>();

@@ -47,7 +47,7 @@ struct RowSums {
   __device__ void add_size(float weight) {
     float size = fabsf(weight);
     sizes += size;
-    if (size > 0) logs += size * float(log_fast(FastFloat(size)));
+    if (size >= 0x1p-126f) logs += size * float(log_fast(FastFloat(size)));  // which is -infinity for what is smaller
   }
   __device__ void add_extra_key(float weight, const float* v_D, std::int64_t D) {
     add_size(weight);
