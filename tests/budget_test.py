@@ -20,11 +20,11 @@ model/open 4320 50
 model 3285 55
 train/studies 190 176
 train 5035 67
-eval 10485 127
-tools/report 4645 58
+eval 10490 127
+tools/report 4662 58
 tools/sweep 2520 17
 tools 5855 178
-tests 45875 731
+tests 45915 731
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

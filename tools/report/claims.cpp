@@ -60,15 +60,19 @@ double star_percent(const Run& run) { return run.evaluation->sink_star_at(0.3, f
 
 // Of the runs of these groups whose seeds are in `values`: the number of seeds, and the run that is least complete.
 Evidence evidence_of(const std::vector<const Group*>& groups, const BySeed& values) {
-  Evidence evidence{values.size(), 0, 0};
+  Evidence evidence{.seeds = values.size()};
   double least = HUGE_VAL;
-  for (const Group* group : groups)
+  for (const Group* group : groups) {
+    BySeed entropies;
     for (const Run* run : evaluated_runs(*group)) {
       if (!values.contains(run->seed)) continue;
+      if (const double share = entropy_over_even(*run); std::isfinite(share)) entropies[run->seed] = share;
       const std::int64_t steps = run->finished ? run->step : run->unfinished_step, planned = planned_steps(*run);
       const double part = planned > 0 ? static_cast<double>(steps) / static_cast<double>(planned) : 1;
       if (part < least) least = part, evidence.steps = steps, evidence.planned = planned;
     }
+    if (estimate_of(entropies).mean > kMaxEntropy) evidence.nearly_even = true;
+  }
   return evidence;
 }
 

@@ -7,7 +7,7 @@ namespace sink {
 
 std::string why_not_tested(const Evidence& evidence) {
   const bool short_of_steps = evidence.seeds > 0 && evidence.steps < evidence.planned;
-  if (evidence.seeds >= kMinSeeds && !short_of_steps) return "";
+  if (evidence.seeds >= kMinSeeds && !short_of_steps) return evidence.nearly_even ? "nearly even attention" : "";
   std::string why = evidence.seeds == 0   ? "no run"
                     : evidence.seeds == 1 ? "one run"
                                           : std::to_string(evidence.seeds) + " runs";

@@ -1,7 +1,8 @@
 // The rule for verdicts on the paper's claims in the report. The tables of `sweep` have the same rule
 // (train/studies/science/study.py).
 //
-// Tested: by at least kMinSeeds seeds whose runs have made all steps of their recipe.
+// Tested: by at least kMinSeeds seeds whose runs have made all steps of their recipe, and whose attention is not nearly
+// even, since then no token can be a sink.
 //
 // Effect: a value x per seed that is positive if the claim holds. For a level (a sink of more than 2 % of heads) the
 // value minus the bound; for a comparison the difference per seed, because runs with the same seed share initial
@@ -33,14 +34,18 @@ inline constexpr std::size_t kMinSeeds = 3;
 // 0.074).
 inline constexpr double kMinSinkEffect = 2, kMinAlphaEffect = 0.015;
 
+// Of the mean entropy of even rows: 3.0 of 3.206 nats for 64 tokens.
+inline constexpr double kMaxEntropy = 0.936;
+
 // The runs of a verdict.
 struct Evidence {
   std::size_t seeds = 0;
   std::int64_t steps = 0;    // of the least complete run
   std::int64_t planned = 0;  // of that run's recipe; 0: unknown, not required
+  bool nearly_even = false;  // the mean entropy of a group's runs is above kMaxEntropy
 };
 
-// "one run, 1,500 of 6,000 steps", "2 runs"; "" for sufficient evidence.
+// "one run, 1,500 of 6,000 steps", "2 runs", "nearly even attention"; "" for sufficient evidence.
 std::string why_not_tested(const Evidence& evidence);
 
 enum class Verdict { not_tested, too_small, undecided, contradicted, supported };

@@ -18,6 +18,7 @@ struct StudyRun {
   int seed = 0;
   double sink = 20, raw = 20, star = -1;  // percents
   std::vector<double> alpha = {0.3, 0.1, 0.1, 0.1};
+  double entropy = -1;  // -1: not measured
 };
 
 std::string make_study_run(const TemporaryFolder& place, const std::string& name, const StudyRun& r) {
@@ -26,6 +27,7 @@ std::string make_study_run(const TemporaryFolder& place, const std::string& name
   e["sink_1_raw"] = {r.raw, r.raw, r.raw};
   e["alpha_k"] = e["alpha_k_raw"] = r.alpha;
   e.erase("map");
+  if (r.entropy >= 0) e["entropy"] = r.entropy;
   if (r.star >= 0)
     e.update({{"extra", "key"},
               {"extra_key_mass", 0.2},
@@ -199,6 +201,12 @@ TEST_CASE("report study: claims of the paper get a verdict from intervals over s
   fresh();
   for (int seed = 0; seed < 3; ++seed) add({.seed = seed, .sink = 0});
   CHECK(verdict(page_of(place, runs), kSoftmax) == "contradicted");
+  // Even rows of 1 to 4 keys have the entropy ln(4!) / 4 = 0.7945.
+  for (const auto& [entropy, words] : {std::pair{0.74, "contradicted"}, {0.75, "not tested: nearly even attention"}}) {
+    fresh();
+    for (int seed = 0; seed < 3; ++seed) add({.seed = seed, .sink = 0, .entropy = entropy});
+    CHECK(verdict(page_of(place, runs), kSoftmax) == words);
+  }
 
   // By proxy, whatever the raw weights are.
   fresh();

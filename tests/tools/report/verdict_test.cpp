@@ -39,9 +39,12 @@ TEST_CASE("verdict: one run, two runs and fewer steps than planned test nothing,
   CHECK(why_not_tested({5, 1234567, 1234568}) == "5 runs, 1,234,567 of 1,234,568 steps");
   CHECK(why_not_tested({0, 0, 6000}) == "no run");
   CHECK(why_not_tested({3, 6000, 6000}).empty());
+  CHECK(why_not_tested({3, 6000, 6000, true}) == "nearly even attention");
+  CHECK(why_not_tested({2, 6000, 6000, true}) == "2 runs");
   CHECK(why_not_tested({3, 8000, 6000}).empty());  // trained longer than planned
   CHECK(why_not_tested({3, 500, 0}).empty());      // the plan is unknown
-  for (const Evidence& evidence : {Evidence{1, 6000, 6000}, Evidence{2, 6000, 6000}, Evidence{3, 5999, 6000}}) {
+  for (const Evidence& evidence : {Evidence{1, 6000, 6000}, Evidence{2, 6000, 6000}, Evidence{3, 5999, 6000},
+                                   Evidence{3, 6000, 6000, true}}) {
     CHECK(level_verdict(evidence, of({50, 50.1, 50.2})) == Verdict::not_tested);
     CHECK(comparison_verdict(evidence, of({-50, -50.1, -50.2}), kMinSinkEffect) == Verdict::not_tested);
   }

@@ -213,6 +213,26 @@ class Results(unittest.TestCase):
                 study.groups[group].settings["steps"] = "500"
             self.assertEqual(science.direction(study, study.groups[1]), "not tested: 3 runs, 500 of 2,000 steps", shorter)
 
+    def test_nearly_even_attention_tests_nothing(self):
+        even = sum(math.log(i) for i in range(1, 65)) / 64
+        keys = {"measured_context": 64, "window": 0, "prefix": 0}
+        for shares, words in (((0.9, 0.93), "supported: less"), ((0.9, 0.94), "not testable: nearly even"),
+                              ((0.94, 0.9), "not testable: nearly even baseline")):
+            study = Made(group_of("baseline"), group_of("sigmoid"))
+            for seed in (1, 2, 3):
+                for group, share in enumerate(shares):
+                    study.run(group, seed, 1 if group else 40 + seed, entropy=share * even, **keys)
+            found = with_papers(study.study(), "18.18", "0.44*")
+            self.assertAlmostEqual(found.groups[1].estimate("entropy_over_even").mean, shares[1])
+            self.assertEqual(science.direction(found, found.groups[1]), words)
+            self.assertIn("| entropy / even |", study_table.markdown_of(found))
+
+    def test_alpha_over_that_of_zero_scores(self):
+        found = Made(group_of("baseline")).run(0, 1, 40, alpha_1=0.3, zero_score_alpha_1=0.05).run(0, 2, 40, alpha_1=0.3, zero_score_alpha_1=0)
+        self.assertAlmostEqual(found.study().groups[0].estimate("alpha_1_over_zero_score").mean, 6)
+        self.assertEqual(found.study().groups[0].estimate("alpha_1_over_zero_score").n, 1)
+        self.assertIn("at zero scores: if all products q . k were zero", study_table.markdown_of(found.study()))
+
     def test_an_unfinished_run_is_in_no_mean(self):
         study = Made(group_of("baseline")).run(0, 1, 10).run(0, 2, 99, problem="not finished, at step 3").study()
         self.assertEqual((study.groups[0].estimate("sink_1").mean, study.complete), (10, 1))

@@ -6,7 +6,7 @@ import statistics
 import tomllib
 
 import student
-from runs import MEASURES, BadInput, printable, read_runs, values_of
+from runs import MEASURES, MOST_ENTROPY, BadInput, printable, read_runs, values_of
 
 UNITS = {"val_loss": "in nats", "sink_lead": "in steps", "excess_massive": "a ratio", "change_removed_1": "in nats",
          "change_constant_1": "in nats", "change_w4a4": "in nats", "constant_share": "a ratio"}
@@ -14,7 +14,6 @@ NUMBER = (int, float)
 EVEN = "even"  # `against`: a model that spreads its attention evenly
 VERDICTS = ("replicated", "contradicted", "underpowered", "undefined", "not testable", "not run")
 OF_ATTENTION = ("excess_1", "excess_star", "excess_fixed", "total", "sink_lead")  # measures of a sink in the attention
-MOST_ENTROPY = 0.936  # of that of even rows: above it, there is no pattern that a sink could be part of
 
 
 @dataclasses.dataclass
@@ -196,6 +195,7 @@ def smallest_of_choice(registered, studies):
 def is_collapsed(runs, group, seeds):
     """Whether the attention of the group is nearly even, so that it can have no sink."""
     entropies = [run.entropy_over_even for run in runs if run.is_complete and run.group == group and int(run["seed"]) in seeds]
+    entropies = [share for share in entropies if math.isfinite(share)]
     return bool(entropies) and statistics.fmean(entropies) > MOST_ENTROPY  # never, where the files do not say what is even
 
 

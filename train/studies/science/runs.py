@@ -11,6 +11,7 @@ FREE = {"data", "initial", "seed", "threads", "nan_patience", "checkpoint_every"
 MEASUREMENT = ("input", "input_seed", "measured_context", "measured_sequences", "measured_precision")
 
 
+MOST_ENTROPY = 0.936  # of that of even rows: above it, there is no pattern that a sink could be part of
 LONGEST_CONTEXT = 1 << 20  # bounds the time of even_attention
 
 
@@ -70,6 +71,12 @@ class Run(dict):
         every, layers = self.whole("global_every"), self.whole("layers") or 1
         return (self.whole("measured_context") or self.whole("context"), self.whole("window"), self.whole("prefix"), self["extra"],
                 layers // every / layers if every else 0.0)
+
+    @property
+    def over_zero_score(self):
+        """alpha_1, divided by what it would be if all products q . k were zero: of biases, mask and extra key alone."""
+        null = self.number("zero_score_alpha_1")
+        return self.number("alpha_1") / null if null > 0 else math.nan
 
     @property
     def entropy_over_even(self):

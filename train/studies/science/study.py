@@ -8,7 +8,7 @@ import pathlib
 
 import paper
 import student
-from runs import BadInput, printable, read_table, visible
+from runs import MOST_ENTROPY, BadInput, printable, read_table, visible
 
 # A verdict needs that many seeds, whose runs have made all steps of their recipe, and a difference of Sink_1 that is not within +- that many
 # percent of heads: tools/report/verdict.h has the same rule for the report.
@@ -31,12 +31,14 @@ class Measure:
 
 MEASURES = [
     Measure("sink_1", "Sink_1 % proxy", 1),
+    Measure("entropy_over_even", "entropy / even", 3, lambda run: run.entropy_over_even),
     Measure("sink_2", "Sink_2 % proxy", 1),
     Measure("sink_3", "Sink_3 % proxy", 1),
     Measure("sink_1_raw", "Sink_1 % raw", 1),
     Measure("sink_star", "Sink_* % proxy", 1),
     Measure("alpha_1", "alpha_1 proxy", 3),
     Measure("alpha_1_over_even", "alpha_1 / even proxy", 2, lambda run: run.over_even("alpha_1")),
+    Measure("alpha_1_over_zero_score", "alpha_1 / at zero scores proxy", 2, lambda run: run.over_zero_score),
     Measure("alpha_1_raw", "alpha_1 raw", 3),
     Measure("alpha_others_raw", "alpha_2..10 raw", 3),
     Measure("alpha_fixed", "alpha of the fixed token proxy", 3),
@@ -86,6 +88,11 @@ class Group:
     def paper(self):
         """The paper's row of the same experiment on the same kind of input, which may be compared with its runs."""
         return paper.matching_row(self.row, self.input) if self.row else None
+
+    @property
+    def is_collapsed(self):
+        """Whether its attention is nearly even, so that it can have no sink."""
+        return self.estimate("entropy_over_even").mean > MOST_ENTROPY
 
     def has(self, measure):
         return measure in self.values
@@ -216,7 +223,8 @@ def why_not_tested(seeds, steps, planned):
 
 def direction(study, group):
     """The verdict on the claim that the group's Sink_1 differs from the baseline's as in the paper: "supported: more", "contradicted: less"; "more"
-    or "less" if the paper has no row of the same input for one of them; "undecided [-1.2, 3.4]", "too small to tell", "not tested: one run"; ""
+    or "less" if the paper has no row of the same input for one of them; "undecided [-1.2, 3.4]", "too small to tell", "not tested: one run", "not
+    testable: nearly even"; ""
     without runs to compare."""
     difference = study.difference(group, "sink_1")
     if difference.n == 0:
@@ -225,6 +233,8 @@ def direction(study, group):
     shorter = group if group.steps * baseline.planned_steps <= baseline.steps * group.planned_steps else baseline
     if why := why_not_tested(difference.n, shorter.steps, shorter.planned_steps):
         return "not tested: " + why
+    if group.is_collapsed or baseline.is_collapsed:
+        return "not testable: nearly even" + ("" if group.is_collapsed else " baseline")
     if -LEAST_SINK < difference.low and difference.high < LEAST_SINK:
         return "too small to tell"
     if difference.sign == 0:

@@ -3,7 +3,7 @@ import html
 
 import paper
 from output import aligned, escaped, field, markdown
-from runs import visible
+from runs import MOST_ENTROPY, visible
 from study import MEASURES, direction, verdicts
 
 MARK = "<!-- made by sweep -->\n"  # by which `sweep` recognizes its own files
@@ -94,6 +94,10 @@ def notes(study):
                  "that spread their weight evenly over the keys they see. Paper: Gu et al. 2025 with its own model size and tokens, the row of the same "
                  f"experiment on the same kind of input (ours: {inputs}); * there: proxy weights, else raw = proxy; n.r.: not reported.{other_length}"
                  + (" Row sum: with the extra key's weight." if is_shown(study, "alpha_star") else ""))
+    if is_shown(study, "entropy_over_even"):
+        lines[-1] += f" Entropy / even: where it is above {MOST_ENTROPY}, attention is nearly even, and no token can be a sink."
+    if is_shown(study, "alpha_1_over_zero_score"):
+        lines[-1] += " Alpha_1 / at zero scores: if all products q . k were zero, so of biases, mask and extra key alone."
     lines.append(f"Task {settings['task']}, {settings['layers']} layers of {settings['heads']} heads, width {settings['width']}, context {context}, "
                  f"{settings['steps']} steps of {tokens} tokens, learning rate {settings['learning-rate']} in the first run of the table; seeds "
                  f"{', '.join(map(str, study.seeds))}.")
