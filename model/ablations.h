@@ -163,6 +163,8 @@ struct gemma2 : llama { using Placement = SandwichNorm; using FeedForward = GeGl
 struct gemma3 : qwen3 { using Placement = SandwichNorm; using FeedForward = GeGluTanh; };
 struct olmo2 : llama { using Placement = OutputNorm; using QueryKeyNorm = RmsNormOfAllHeads; };
 struct mixtral : llama { using FeedForward = SwiGluExperts; };
+struct qwen3_moe : qwen3 { using FeedForward = SwiGluExperts; };
+struct olmoe : llama { using QueryKeyNorm = RmsNormOfAllHeads; using FeedForward = SwiGluExpertsOfSoftmax; };
 struct gpt_oss : op_sink_logit { using Position = YarnRotary; using FeedForward = Experts; using LinearBias = AllLinearBias; };
 
 // clang-format on

@@ -2,7 +2,8 @@
 //   r = router(h), p = softmax of the k largest of r and 0 for the others, y = sum_e p_e down_e(glu_e(gate_up_e(h))).
 //
 // Experts are those of gpt-oss (2025), SwiGluExperts those of Mixtral (Jiang et al. 2024), whose softmax over all of r,
-// divided by its sum over the chosen, is the same p.
+// divided by its sum over the chosen, is the same p. SwiGluExpertsOfSoftmax do not divide: p is the k largest of the
+// softmax over all of r (OLMoE, Muennighoff et al. 2024).
 //
 // Of weights stored in a file only the chosen experts are read and computed. With weights in memory, as in training,
 // all experts are computed, and those that were not chosen are multiplied by zero: each step is one product with the
@@ -19,10 +20,12 @@
 
 namespace sink {
 
-template <ExpertUnit kUnit>
+template <ExpertUnit kUnit, bool kOfSoftmax = false>
 class ExpertsOf {
  public:
-  static std::string name() { return kUnit == ExpertUnit::swiglu ? "SwiGluExperts" : "Experts"; }
+  static std::string name() {
+    return std::string(kUnit == ExpertUnit::swiglu ? "SwiGlu" : "") + "Experts" + (kOfSoftmax ? "OfSoftmax" : "");
+  }
   static void check(const Sizes& sizes) {
     SINK_CHECK(sizes.top_k() <= sizes.expert_count(), "experts",
                "expected at most as many experts chosen (chosen_experts) as there are (experts), got " +
@@ -43,7 +46,7 @@ class ExpertsOf {
             make.linear_biases(prefix + ".down.bias", make.sizes().width, make.sizes().expert_count(), biases)) {}
 
   Var operator()(const Var& h_BTC, const ForwardContext& ctx = {}) const {
-    Var p_BTE = top_softmax(router_(h_BTC), chosen_);
+    Var r_BTE = router_(h_BTC), p_BTE = kOfSoftmax ? top_of_softmax(r_BTE, chosen_) : top_softmax(r_BTE, chosen_);
     Var gate_up = expert_linear(h_BTC, p_BTE, gate_up_.weight);  // (B, T, E 2F)
     if (gate_up_.bias) gate_up = add_bias(gate_up, *gate_up_.bias);
     Var y = expert_glu(gate_up, p_BTE, kUnit);  // (B, T, E F)
@@ -61,5 +64,6 @@ class ExpertsOf {
 
 using Experts = ExpertsOf<ExpertUnit::clamped_swiglu>;
 using SwiGluExperts = ExpertsOf<ExpertUnit::swiglu>;
+using SwiGluExpertsOfSoftmax = ExpertsOf<ExpertUnit::swiglu, true>;
 
 }  // namespace sink

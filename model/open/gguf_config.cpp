@@ -136,13 +136,15 @@ void take_rotations(const GgufKeys& keys, const Family& family, Sizes& sizes) {
   sizes.rotary_context = keys.integer("rope.scaling.original_context_length");
 }
 
-void take_experts(const GgufKeys& keys, Sizes& sizes) {
+void take_experts(const GgufKeys& keys, const GgufFamily& gguf, Sizes& sizes) {
   sizes.experts = keys.integer("expert_count");
   sizes.chosen_experts = keys.integer("expert_used_count");
   const std::string architecture = keys.architecture();
   if (sizes.experts < 1 || sizes.chosen_experts < 1)
     keys.refuse("`" + architecture + ".expert_count` and `" + architecture + ".expert_used_count` must be at least 1");
-  if (keys.integer("expert_feed_forward_length", sizes.feed_forward) != sizes.feed_forward)
+  if (gguf.experts_have_width)  // llama.cpp's default is the width of as many experts as a token goes through
+    sizes.feed_forward = keys.integer("expert_feed_forward_length", sizes.feed_forward / sizes.chosen_experts);
+  else if (keys.integer("expert_feed_forward_length", sizes.feed_forward) != sizes.feed_forward)
     keys.refuse("all layers have experts here: `" + architecture +
                 ".expert_feed_forward_length` must be `feed_forward_length`, " + std::to_string(sizes.feed_forward) +
                 ", got " + std::to_string(keys.integer("expert_feed_forward_length")));
@@ -258,7 +260,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
   if (const StoredTensor* divisors_E = file.find("rope_freqs.weight"); divisors_E && !family.with_llama3_rope.empty())
     take_divisors(keys, *divisors_E, config);
   sizes.window = std::min(keys.integer("attention.sliding_window", 0), kLongestContext);
-  if (family.experts) take_experts(keys, sizes);
+  if (family.experts) take_experts(keys, family.gguf, sizes);
   if (family.gguf.read) family.gguf.read(keys, file, config);
   refuse_unread_window(keys, family.gguf);
   if (family.gguf.global_every > 0) take_pattern(keys, family.gguf.global_every, sizes);

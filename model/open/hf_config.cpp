@@ -53,11 +53,16 @@ void take_window(const ConfigJson& json, OpenConfig& config) {
 
 namespace {
 
-void take_experts(const ConfigJson& json, Sizes& sizes) {
-  sizes.experts = json.integer("num_local_experts");
+void take_experts(const ConfigJson& json, OpenConfig& config) {
+  Sizes& sizes = config.sizes;
+  const std::string key = key_in_file(config, "experts");
+  // Where a family has both names, transformers takes either.
+  const bool both = key != "num_local_experts" && json.holds("num_local_experts");
+  sizes.experts = json.integer(key.c_str(), both ? json.integer("num_local_experts") : 128);
+  if (both) json.expect("num_local_experts", {sizes.experts});
   sizes.chosen_experts = json.integer("num_experts_per_tok");
   if (sizes.experts < 1 || sizes.chosen_experts < 1)
-    json.refuse("`num_local_experts` and `num_experts_per_tok` must be at least 1");
+    json.refuse("`" + key + "` and `num_experts_per_tok` must be at least 1");
 }
 
 // The sizes whose keys most families have.
@@ -135,7 +140,7 @@ OpenConfig read_hf_config(const std::string& path) {
   const ConfigJson keys = with_images ? keys_of_text(plain, family) : known_keys(plain, family.type);
   OpenConfig config{.family = family.ablation, .origin = &family, .names = &family.names};
   config.sizes = common_sizes(keys, config);
-  if (family.experts) take_experts(keys, config.sizes);
+  if (family.experts) take_experts(keys, config);
   if (family.read) family.read(keys, config);
   if (!family.rope_types.empty()) {
     const Rope rope = whole_rope(keys, family.rope_types);

@@ -411,6 +411,13 @@ void weights() {
   put("open_config", "mixtral",
       R"({"model_type":"mixtral","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"num_local_experts":4,)"
       R"("intermediate_size":40,"max_position_embeddings":32,"vocab_size":40,"num_experts_per_tok":2,"sliding_window":5})");
+  put("open_config", "qwen3_moe",
+      R"({"model_type":"qwen3_moe","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"num_experts":4,)"
+      R"("moe_intermediate_size":24,"max_position_embeddings":32,"vocab_size":40,"num_experts_per_tok":2,)"
+      R"("norm_topk_prob":true,"mlp_only_layers":[],"num_local_experts":4})");
+  put("open_config", "olmoe",
+      R"({"model_type":"olmoe","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"num_experts":4,)"
+      R"("intermediate_size":40,"max_position_embeddings":32,"vocab_size":40,"num_experts_per_tok":2,"clip_qkv":null})");
   put("open_config", "gemma2",
       R"({"model_type":"gemma2","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"
       R"("max_position_embeddings":32,"vocab_size":40,"attn_logit_softcapping":50.0,"final_logit_softcapping":30.0})");

@@ -107,13 +107,14 @@ TEST_CASE("config keys: a missing key is what transformers' class has, and all k
                                          "num_key_value_heads",    "layer_types",     "rope_parameters",
                                          "word_embed_proj_dim",    "sliding_window",  "no_rope_layers",
                                          "architectures",          "pruned_heads",    "bos_token_id",
-                                         "_sliding_window_pattern"};
+                                         "_sliding_window_pattern", "num_local_experts"};
   const std::set<std::string> still_plain = {"mistral sliding_window",      "gemma3_text sliding_window",
                                              "gpt_oss sliding_window",      "qwen3 head_dim",
                                              "gemma3_text head_dim",        "gpt_oss head_dim",
                                              "mistral num_key_value_heads", "qwen2 num_key_value_heads",
                                              "qwen3 num_key_value_heads",   "gemma3_text num_key_value_heads",
-                                             "gpt_oss num_key_value_heads"};
+                                             "gpt_oss num_key_value_heads", "mixtral num_local_experts",
+                                             "gpt_oss num_local_experts"};
   // Grids have the `defaults` of their class (tests/golden/open/make_config_grid.py).
   std::set<std::string> classes;
   for (const auto& file : std::filesystem::directory_iterator(SINK_SOURCE_DIR "/tests/golden/open/grid")) {

@@ -178,6 +178,8 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
       {"gpt_oss", with([](Sizes& s) { s.experts = 1, s.chosen_experts = 1; })},
       {"mixtral", with([](Sizes& s) { s.experts = 3, s.chosen_experts = 2, s.window = 4, s.rotary_factor = 2; })},
       {"mixtral", with([](Sizes& s) { s.experts = 1, s.chosen_experts = 1; })},
+      {"qwen3_moe", with([](Sizes& s) { s.experts = 3, s.chosen_experts = 2, s.window = 4, s.rotary_factor = 2; })},
+      {"olmoe", with([](Sizes& s) { s.experts = 4, s.chosen_experts = 3, s.kv_heads = 1, s.rotary_base = 500; })},
   };
   for (const Family& family : families())
     if (const Ablation* program = program_of(family.ablation)) cases.emplace_back(program->name, small);

@@ -481,7 +481,7 @@ TEST_CASE("run config: a flag of a size that the model does not read is refused,
   std::size_t rotary = 0, mixtures = 0;
   for (const Ablation& ablation : all_ablations()) {
     CAPTURE(ablation.name);
-    const bool rotates = contains(ablation.policies, "Rotary "), mixes = contains(ablation.policies, "Experts ");
+    const bool rotates = contains(ablation.policies, "Rotary "), mixes = contains(ablation.policies, "Experts");
     rotary += rotates;
     mixtures += mixes;
     const std::string turns = "needs rotary positions, which this model does not have: leave it out, or train another";

@@ -9,26 +9,34 @@ namespace {
 
 constexpr std::int64_t kChosenRows = 16;
 
-}  // namespace
-
-void top_softmax(const Tensor& x, std::int64_t k, Tensor& p) {
+// f(n, zero of the type) for the first element n of each row of x.
+template <class F>
+void for_each_row(const Tensor& x, F f) {
   const std::int64_t E = x.dim(-1);
   with_real<float, bf16>(x.dtype(), [&](auto zero) {
-    using X = decltype(zero);
     parallel_chunks(x.size() / E, kChosenRows, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t n = begin; n < end; ++n) top_softmax_row<float>(x.data<X>() + n * E, E, k, p.data<X>() + n * E);
+      for (std::int64_t row = begin; row < end; ++row) f(row * E, zero);
     });
   });
 }
 
-void top_softmax_backward(const Tensor& dp, const Tensor& p, Tensor& dx) {
-  const std::int64_t E = p.dim(-1);
-  with_real<float, bf16>(p.dtype(), [&](auto zero) {
-    using X = decltype(zero);
-    parallel_chunks(p.size() / E, kChosenRows, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t n = begin; n < end; ++n)
-        top_softmax_row_backward<float>(dp.data<X>() + n * E, p.data<X>() + n * E, E, dx.data<X>() + n * E);
-    });
+}  // namespace
+
+void top_softmax(const Tensor& x, std::int64_t k, Tensor& p) {
+  for_each_row(x, [&]<class X>(std::int64_t n, X) {
+    top_softmax_row<float>(x.data<X>() + n, x.dim(-1), k, p.data<X>() + n);
+  });
+}
+
+void keep_largest(const Tensor& s, std::int64_t k, Tensor& p) {
+  for_each_row(s, [&]<class X>(std::int64_t n, X) {
+    keep_largest_row<float>(s.data<X>() + n, s.dim(-1), k, p.data<X>() + n);
+  });
+}
+
+void top_softmax_backward(const Tensor& dp, const Tensor& p, const Tensor& s, Tensor& dx) {
+  for_each_row(p, [&]<class X>(std::int64_t n, X) {
+    top_softmax_row_backward<float>(dp.data<X>() + n, p.data<X>() + n, s.data<X>() + n, p.dim(-1), dx.data<X>() + n);
   });
 }
 

@@ -17,12 +17,21 @@ void forward(const Tensor& x, std::int64_t k, Tensor& p) {
 }
 
 template <class X>
-void backward(const Tensor& dp, const Tensor& p, Tensor& dx) {
+void keep(const Tensor& s, std::int64_t k, Tensor& p) {
+  const std::int64_t E = s.dim(-1);
+  const X* in = s.device_data<X>();
+  X* out = p.device_data<X>();
+  for_each_element(s.size() / E,
+                   [=] __device__(std::int64_t n) { keep_largest_row<float>(in + n * E, E, k, out + n * E); });
+}
+
+template <class X>
+void backward(const Tensor& dp, const Tensor& p, const Tensor& s, Tensor& dx) {
   const std::int64_t E = p.dim(-1);
-  const X *dp_i = dp.device_data<X>(), *p_i = p.device_data<X>();
+  const X *dp_i = dp.device_data<X>(), *p_i = p.device_data<X>(), *s_i = s.device_data<X>();
   X* dx_i = dx.device_data<X>();
   for_each_element(p.size() / E, [=] __device__(std::int64_t n) {
-    top_softmax_row_backward<float>(dp_i + n * E, p_i + n * E, E, dx_i + n * E);
+    top_softmax_row_backward<float>(dp_i + n * E, p_i + n * E, s_i + n * E, E, dx_i + n * E);
   });
 }
 
@@ -32,8 +41,12 @@ void top_softmax(const Tensor& x, std::int64_t k, Tensor& p) {
   with_real<float, bf16>(x.dtype(), [&](auto zero) { forward<decltype(zero)>(x, k, p); });
 }
 
-void top_softmax_backward(const Tensor& dp, const Tensor& p, Tensor& dx) {
-  with_real<float, bf16>(p.dtype(), [&](auto zero) { backward<decltype(zero)>(dp, p, dx); });
+void keep_largest(const Tensor& s, std::int64_t k, Tensor& p) {
+  with_real<float, bf16>(s.dtype(), [&](auto zero) { keep<decltype(zero)>(s, k, p); });
+}
+
+void top_softmax_backward(const Tensor& dp, const Tensor& p, const Tensor& s, Tensor& dx) {
+  with_real<float, bf16>(p.dtype(), [&](auto zero) { backward<decltype(zero)>(dp, p, s, dx); });
 }
 
 }  // namespace sink::cuda

@@ -28,10 +28,16 @@ SINK_HD void top_softmax_row(const X* x_E, std::int64_t E, std::int64_t k, X* p_
 }
 
 template <class R, class X>
-SINK_HD void top_softmax_row_backward(const X* dp_E, const X* p_E, std::int64_t E, X* dx_E) {
+SINK_HD void keep_largest_row(const X* s_E, std::int64_t E, std::int64_t k, X* p_E) {
+  for (std::int64_t e = 0; e < E; ++e) store(p_E[e], among_largest<R>(s_E, E, k, e) ? R(s_E[e]) : R(0));
+}
+
+template <class R, class X>
+SINK_HD void top_softmax_row_backward(const X* dp_E, const X* p_E, const X* s_E, std::int64_t E, X* dx_E) {
   R mean = 0;
   for (std::int64_t e = 0; e < E; ++e) mean += R(p_E[e]) * R(dp_E[e]);
-  for (std::int64_t e = 0; e < E; ++e) store(dx_E[e], R(p_E[e]) * (R(dp_E[e]) - mean));
+  for (std::int64_t e = 0; e < E; ++e)
+    store(dx_E[e], R(p_E[e]) != 0 ? R(p_E[e]) * (R(dp_E[e]) - mean) : R(s_E[e]) * (R(0) - mean));
 }
 
 }  // namespace sink

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "engine/check.h"
-#include "model/open/open_config.h"
+#include "model/open/family/family_parts.h"
 
 namespace sink {
 
@@ -25,6 +25,12 @@ const std::vector<Family>& families() {
   }();
   return all;
 }
+
+const TensorNames kExpertsApart{
+    .own = {{"blocks.#.feed_forward.router", {"layers.#.mlp.gate"}},
+            {"blocks.#.feed_forward.gate_up", {"layers.#.mlp.experts.*.gate_proj", "layers.#.mlp.experts.*.up_proj"}},
+            {"blocks.#.feed_forward.down", {"layers.#.mlp.experts.*.down_proj"}}},
+    .experts = ExpertTensors::apart};
 
 const Family& family_of_ablation(const std::string& ablation) {
   const auto found = std::ranges::find(families(), ablation, &Family::ablation);

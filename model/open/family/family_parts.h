@@ -18,6 +18,9 @@ void require_type_of_each(const ConfigJson& json, const std::vector<std::string>
 // All layers have the window, if there is one.
 void take_window(const ConfigJson& json, OpenConfig& config);
 
+// Experts as most families call them, a tensor for each.
+extern const TensorNames kExpertsApart;
+
 // GGUF: divisors of the frequencies of `width` elements of a head.
 std::vector<double> divisors_in(const GgufKeys& keys, const StoredTensor& divisors_E, std::int64_t width);
 inline constexpr const char* kLongRopeFactors = "rope_factors_long.weight";

@@ -1,4 +1,4 @@
-// Qwen 2, and Qwen 3, which norms queries and keys.
+// Qwen 2; Qwen 3, which norms queries and keys, and its mixture of experts.
 #include "model/open/family/family_parts.h"
 
 namespace sink::open_families {
@@ -17,6 +17,18 @@ void write_qwen(const OpenConfig& config, nlohmann::ordered_json& json) {
   json["max_window_layers"] = 0;
   write_window(config, json);
   write_layer_types(config, json);
+}
+
+// Its class has no window by the layer.
+void read_qwen3_moe(const ConfigJson& json, OpenConfig& config) {
+  if (json.flag("use_sliding_window")) take_window(json, config);
+  json.expect("norm_topk_prob", {true});
+}
+
+void write_qwen3_moe(const OpenConfig& config, nlohmann::ordered_json& json) {
+  json["norm_topk_prob"] = true;
+  json["use_sliding_window"] = config.sizes.window > 0;
+  write_window(config, json);
 }
 
 }  // namespace
@@ -53,6 +65,39 @@ Family qwen3() {
   family.keys.fixed = {};
   family.keys.ignored = {};
   return family;
+}
+
+Family qwen3_moe() {
+  return {
+      .experts = true,
+      .type = "qwen3_moe",
+      .keys =
+          {.without = {"intermediate_size"},
+           .classes = {"Qwen3MoeForCausalLM", "Qwen3MoeModel"},
+           .defaults = R"({"num_hidden_layers": 24, "hidden_size": 2048, "max_position_embeddings": 32768,
+                           "vocab_size": 151936})",
+           .read = {{"num_key_value_heads", "4", "heads of keys and values"},
+                    {"head_dim", "", "elements of a head; missing: hidden_size / num_attention_heads"},
+                    {"moe_intermediate_size", "768", "elements inside an expert", "feed-forward"},
+                    {"num_experts", "", "experts of a feed-forward block; missing: `num_local_experts`", "experts"},
+                    {"num_local_experts", "", "the same, as transformers 5 calls it; missing: 128"},
+                    {"num_experts_per_tok", "8", "experts that a token goes through"},
+                    {"norm_topk_prob", "false", "must be true: weights of the chosen experts sum to one"},
+                    {"use_sliding_window", "false", "false: there is no window"},
+                    {"sliding_window", "4096", "keys that a token sees in every layer; null: all before it"}},
+           .fixed = {{"decoder_sparse_step", "1", "every layer has experts"},
+                     {"mlp_only_layers", "[], null", "every layer has experts"}},
+           .ignored = {{"of layers without experts", {"intermediate_size"}},
+                       {"the class does not read it", {"max_window_layers"}},
+                       {"how transformers runs a model or returns its results", {"output_router_logits"}},
+                       {"training only", {"router_aux_loss_coef"}}}},
+      .rope_types = {"default", "linear"},
+      .names = kExpertsApart,
+      .read = read_qwen3_moe,
+      .write = write_qwen3_moe,
+      .gguf = {.architecture = "qwen3moe",
+               .names = {.tables = {"GGUF of experts", "GGUF"}, .experts = ExpertTensors::stacked},
+               .experts_have_width = true}};
 }
 
 }  // namespace sink::open_families

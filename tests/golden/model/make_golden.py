@@ -258,6 +258,8 @@ ABLATIONS = {
     "gemma3": A(placement="sandwich", activation=gelu_tanh, qk_norm="head"),
     "gpt_oss": A(extra_logit="learned", biases="all", turns="yarn", experts="clamped"),
     "mixtral": A(experts="swiglu"),
+    "qwen3_moe": A(qk_norm="head", experts="swiglu"),
+    "olmoe": A(qk_norm="all", experts="of softmax"),
     "olmo2": A(placement="output", qk_norm="all"),
 }
 
@@ -315,6 +317,7 @@ def cases():
                                 rotary_factor=8.0, rotary_context=300, experts=5, chosen_experts=2)
     own_sizes["gemma2"] = dict(window=3, global_every=2, attention_scale=6.0, kv_heads=1)
     own_sizes["mixtral"] = dict(heads=4, kv_heads=2, window=5, rotary_base=500.0, experts=5, chosen_experts=2)
+    own_sizes["qwen3_moe"] = own_sizes["olmoe"] = dict(heads=4, kv_heads=2, rotary_base=500.0, norm_epsilon=1e-3, experts=7, chosen_experts=3)
     window, prefix = dict(window=4), dict(prefix=3)
     both = {**window, **prefix}
     grouped = dict(heads=4, kv_heads=2)
@@ -645,15 +648,15 @@ def extra_value(ablation, parameters, prefix, d):
     return value
 
 
-def mixtral_mixture(s, parameters, prefix, h_BTC):
-    """As transformers has it: the softmax of all of the router's logits, of which the largest are divided by their sum."""
+def mixtral_mixture(s, parameters, prefix, h_BTC, divided):
+    """As transformers has it: the softmax of all of the router's logits, of which the largest are divided by their sum (OLMoE: are not)."""
     get = lambda name: parameters[prefix + name]
     gate_up_w, down_w = get("gate_up.weight").unflatten(0, (s.experts, -1)), get("down.weight").unflatten(1, (s.experts, -1))
     rows = []
     for h in h_BTC.flatten(0, 1):
         chosen = torch.topk(torch.softmax(get("router.weight") @ h, 0), s.chosen_experts)
         y = 0
-        for p, e in zip(chosen.values / chosen.values.sum(), chosen.indices.tolist()):
+        for p, e in zip(chosen.values / (chosen.values.sum() if divided else 1), chosen.indices.tolist()):
             gate, up = (gate_up_w[e] @ h).unflatten(0, (-1, 2)).unbind(1)
             y = y + p * (down_w[:, e] @ (silu(gate) * up))
         rows.append(y)
@@ -678,8 +681,8 @@ def mixture(s, parameters, prefix, h_BTC):
 
 
 def feed_forward(ablation, s, parameters, prefix, h_BTC):
-    if ablation.experts == "swiglu":
-        return mixtral_mixture(s, parameters, prefix, h_BTC)
+    if ablation.experts in ("swiglu", "of softmax"):
+        return mixtral_mixture(s, parameters, prefix, h_BTC, ablation.experts == "swiglu")
     if ablation.experts == "clamped":
         return mixture(s, parameters, prefix, h_BTC)
 

@@ -45,7 +45,9 @@ MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e
         ("gemma3", "gemma3", dict(rotary_factor=8, window=4, global_every=2, attention_scale=0.5)),
         ("gpt_oss", "gpt_oss", dict(window=0, global_every=0, rotary_factor=0, chosen_experts=4)),
         ("gemma2", "gemma2", dict(window=4, global_every=3, rotary_factor=4, attention_scale=0.5)),
-        ("mixtral", "mixtral", dict(window=4, rotary_factor=4, chosen_experts=3))]
+        ("mixtral", "mixtral", dict(window=4, rotary_factor=4, chosen_experts=3)),
+        ("qwen3_moe", "qwen3_moe", dict(window=4, rotary_factor=4, chosen_experts=3)),
+        ("olmoe", "olmoe", dict(rotary_base=77, chosen_experts=2))]
 
 
 def run(*command):

@@ -97,9 +97,10 @@ def load(config):
             name = "embed_out.weight" if neox and name == "lm_head.weight" else name  # as save_pretrained() has it
             if config["model_type"] == "mixtral":
                 name = name.replace(".mlp.", ".block_sparse_moe.")
-            if config["model_type"] == "mixtral" and name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            apart = {"mixtral": ("w1", "w3", "w2")}.get(config["model_type"], ("gate_proj", "up_proj", "down_proj"))
+            if config["model_type"] != "gpt_oss" and name.endswith(("experts.gate_up_proj", "experts.down_proj")):
                 for e, expert in enumerate(parameter):
-                    parts = dict(zip(("w1", "w3"), expert.chunk(2))) if "gate_up" in name else dict(w2=expert)
+                    parts = dict(zip(apart[:2], expert.chunk(2))) if "gate_up" in name else {apart[2]: expert}
                     for part, matrix in parts.items():
                         file_name = f"{name.rsplit('.', 1)[0]}.{e}.{part}.weight"
                         names[file_name] = list(matrix.shape)
@@ -545,6 +546,55 @@ def mixtral():
     return f
 
 
+def moe_cases(f, common_refused):
+    for name, change in {"1 kv": dict(num_key_value_heads=1), "tied": dict(tie_word_embeddings=True), "1 expert": dict(num_experts_per_tok=1),
+                         "all experts": dict(num_experts_per_tok=3), "1 of 1": dict(num_experts=1, num_experts_per_tok=1),
+                         "2 of 5": dict(num_experts=5), "epsilon": dict(rms_norm_eps=0.01)}.items():
+        f.same(name, change)
+    common(f, "num_hidden_layers")
+    refused_ropes(f)
+    f.refused("more experts than there are", "4 of 3", dict(num_experts_per_tok=4))
+    for key, value in dict(hidden_act="gelu", partial_rotary_factor=0.5, num_experts=0, num_experts_per_tok=0, attention_bias=True,
+                           shared_expert_intermediate_size=8, **common_refused).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
+def qwen3_moe():
+    f = Family("qwen3_moe", "qwen3_moe", {**LLAMA, "head_dim": 6, "moe_intermediate_size": 10, "num_experts": 3, "num_experts_per_tok": 2,
+                                          "norm_topk_prob": True})
+    windows = {"window missing": {}, "window 4": dict(sliding_window=4, use_sliding_window=True), "window null": dict(sliding_window=None, use_sliding_window=True),
+               "window not used": dict(sliding_window=4, use_sliding_window=False), "window 100": dict(sliding_window=100, use_sliding_window=True)}
+    for name, changes in product(rope=ropes(), window=windows):
+        f.same(name, *changes)
+    f.same("head missing", dict(head_dim=DELETED))
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=8, head_dim=2))
+    f.same("experts as transformers 5 calls them", dict(num_experts=DELETED, num_local_experts=4))
+    f.same("both names of experts", dict(num_local_experts=3))
+    f.same("experts missing", dict(num_experts=DELETED, num_experts_per_tok=DELETED, num_hidden_layers=1))
+    f.same("width of experts missing", dict(moe_intermediate_size=DELETED, num_hidden_layers=1))
+    f.same("no other width", dict(intermediate_size=DELETED))
+    f.same("what Qwen3-30B-A3B has", dict(attention_bias=False, attention_dropout=0.0, decoder_sparse_step=1, hidden_act="silu", max_window_layers=48,
+           mlp_only_layers=[], output_router_logits=False, rope_scaling=None, rope_theta=1000000.0, router_aux_loss_coef=0.001, sliding_window=None,
+           use_sliding_window=False))
+    f.refused("two numbers of experts", "num_local_experts", dict(num_local_experts=4))
+    f.refused("norm_topk_prob missing", "norm_topk_prob", dict(norm_topk_prob=DELETED))
+    f.refused("window 0", "sliding_window", dict(use_sliding_window=True, sliding_window=0))
+    return moe_cases(f, dict(norm_topk_prob=False, decoder_sparse_step=2, mlp_only_layers=[0], num_key_value_heads=None, head_dim=None,
+                             layer_types=["full_attention"] * 2))
+
+
+def olmoe():
+    f = Family("olmoe", "olmoe", {**LLAMA, "num_experts": 3, "num_experts_per_tok": 2, "pad_token_id": 0, "eos_token_id": None})
+    for name, changes in product(rope=ropes(), shape={"2 kv": {}, "kv null": dict(num_key_value_heads=None), "kv missing": dict(num_key_value_heads=DELETED)}):
+        f.same(name, *changes)
+    f.same("experts missing", dict(num_experts=DELETED, num_experts_per_tok=DELETED, num_hidden_layers=1))
+    f.same("width missing", dict(intermediate_size=DELETED, num_hidden_layers=1))
+    f.same("what OLMoE 1B-7B has", dict(attention_bias=False, attention_dropout=0.0, clip_qkv=None, hidden_act="silu", norm_topk_prob=False,
+           output_router_logits=False, rope_scaling=None, rope_theta=10000.0, router_aux_loss_coef=0.01, tie_word_embeddings=False))
+    return moe_cases(f, dict(norm_topk_prob=True, clip_qkv=8.0, sliding_window=4, layer_types=["full_attention"] * 2))
+
+
 def gemma2():
     f = Family("gemma2", "gemma2", {**LLAMA, "num_hidden_layers": 4, "head_dim": 6, "sliding_window": 4, "query_pre_attn_scalar": 1})
     s, a = "sliding_attention", "full_attention"
@@ -748,7 +798,7 @@ def falcon():
 
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "olmoe": olmoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

@@ -73,10 +73,13 @@ CONFIGS = {
     "gemma2_gguf": tf.Gemma2Config(**gemma2, query_pre_attn_scalar=12),  # GGUF has no other than head_dim
     # In GGUF a tensor for each expert, as in files made before April 2024.
     "mixtral_older": tf.MixtralConfig(**small, num_local_experts=3, num_experts_per_tok=2, sliding_window=5, head_dim=10),
+    "qwen3_moe": tf.Qwen3MoeConfig(**small, head_dim=12, moe_intermediate_size=24, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True),
+    "olmoe": tf.OlmoeConfig(**small, num_experts=5, num_experts_per_tok=3, pad_token_id=0, eos_token_id=None),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
         "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "longrope": "phi3", "longrope_short": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon",
-        "gemma2_gguf": "gemma2", "mixtral": "llama", "mixtral_older": "llama"}
+        "gemma2_gguf": "gemma2", "mixtral": "llama", "mixtral_older": "llama",
+        "qwen3_moe": "qwen3moe", "olmoe": "olmoe"}
 PERMUTED = ("llama", "granite", "smollm3")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
@@ -133,9 +136,11 @@ def write_gguf(name, config, model, state):
         if arch == "gemma2":
             writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
             writer.add_final_logit_softcapping(config.final_logit_softcapping)
-        if name.startswith("mixtral"):
+        if name.startswith("mixtral") or name.endswith("moe"):
             writer.add_expert_count(config.num_local_experts)
             writer.add_expert_used_count(config.num_experts_per_tok)
+        if name == "qwen3_moe":
+            writer.add_expert_feed_forward_length(config.moe_intermediate_size)
         if arch == "gpt-oss":
             writer.add_expert_count(config.num_local_experts)
             writer.add_expert_used_count(config.num_experts_per_tok)
@@ -155,7 +160,7 @@ def write_gguf(name, config, model, state):
             write_gpt_oss(writer, key, tensor)
             continue
         if ".experts." in key:
-            write_mixtral(writer, key, state, stacked=name == "mixtral")
+            write_experts(writer, key, state, stacked=name != "mixtral_older")
             continue
         if arch == "gpt2" and key.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
             tensor = tensor.T.contiguous()
@@ -201,13 +206,13 @@ def write_gpt_oss(writer, key, tensor):
             writer.add_tensor(f"{block}.ffn_{name}_exps.weight", blocks, raw_dtype=MXFP4)
 
 
-def write_mixtral(writer, key, state, stacked):
-    *_, block, _, _, expert, matrix, _ = key.split(".")
-    name = f"blk.{block}.ffn_" + dict(w1="gate", w2="down", w3="up")[matrix]
+def write_experts(writer, key, state, stacked):
+    block, (expert, matrix) = key.split(".")[2], key.split(".experts.")[1].split(".")[:2]
+    name = f"blk.{block}.ffn_" + dict(w1="gate", w2="down", w3="up").get(matrix, matrix.removesuffix("_proj"))
     if not stacked:
         writer.add_tensor(f"{name}.{expert}.weight", state[key].numpy())
     elif expert == "0":
-        experts = [state[other] for other in sorted(state) if other.startswith(key.split(".0.w")[0]) and f".{matrix}." in other]
+        experts = [state[other] for other in sorted(state) if other.startswith(key.split(".experts.")[0] + ".experts.") and f".{matrix}." in other]
         writer.add_tensor(f"{name}_exps.weight", torch.stack(experts).numpy())
 
 

@@ -200,7 +200,7 @@ def is_collapsed(runs, group, seeds):
 
 
 def judge_strictly(registered, studies, claims):
-    """Adds what the rules of 2026-11-30 find to what judge() found: preregistration.toml has them beside the registered ones."""
+    """Adds what the rules of 2026-11-30 find to what judge() found: preregistration.toml has them next to the registered ones."""
     of_choice = smallest_of_choice(registered, studies)
     judged = [claim for claim in claims if claim.is_judged]
     for claim in judged:

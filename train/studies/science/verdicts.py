@@ -20,7 +20,7 @@ from runs import printable
 
 STUDIES = pathlib.Path(__file__).resolve().parents[1]
 ROOT = STUDIES.parents[1]
-STRICTLY = """Beside the registered rules, those of 2026-11-30 (`stricter`), made when these verdicts were known: a claim about a sink is *not \
+STRICTLY = """Next to the registered rules, those of 2026-11-30 (`stricter`), made when these verdicts were known: a claim about a sink is *not \
 testable* if the attention of one of its groups is nearly even, *undefined* without a smallest effect, and a smallest effect that is a share \
 is one of the recipe's choice, whose seeds judge nothing. `over all` is p by Holm's correction over all judged claims, and `shared` the \
 number of claims that are judged by the same runs of `against`.
