@@ -162,7 +162,7 @@ struct qwen3 : llama { using QueryKeyNorm = RmsQueryKeyNorm; };
 struct gemma2 : llama { using Placement = SandwichNorm; using FeedForward = GeGluTanh; using Attention = With<SoftCappedSoftmax, 50.0>; using Unembedding = SoftCappedUnembedding; };
 struct gemma3 : qwen3 { using Placement = SandwichNorm; using FeedForward = GeGluTanh; };
 struct olmo2 : llama { using Placement = OutputNorm; using QueryKeyNorm = RmsNormOfAllHeads; };
-struct mixtral : llama { using FeedForward = SwiGluExperts; };
+struct mixtral : llama { using FeedForward = SwiGluExperts; };  // Mixtral, Granite with experts
 struct qwen3_moe : qwen3 { using FeedForward = SwiGluExperts; };
 struct olmoe : llama { using QueryKeyNorm = RmsNormOfAllHeads; using FeedForward = SwiGluExpertsOfSoftmax; };
 struct gpt_oss : op_sink_logit { using Position = YarnRotary; using FeedForward = Experts; using LinearBias = AllLinearBias; };

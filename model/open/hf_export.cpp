@@ -110,10 +110,12 @@ struct Exported {
   std::int64_t columns() const { return column_count > 0 ? column_count : row_length(); }
   Shape shape(const OpenConfig& config) const {
     const std::int64_t E = config.sizes.experts;
-    if (place.experts == ExpertAxis::columns) return {E, columns() / E, rows};
+    if (place.experts == ExpertAxis::columns)
+      return place.transposed ? Shape{E, columns() / E, rows} : Shape{E, rows, columns() / E};
     if (parameter->info().shape.rank() == 1)
       return place.experts == ExpertAxis::rows ? Shape{E, rows / E} : Shape{rows};
-    if (place.experts == ExpertAxis::rows) return {E, columns(), rows / E};
+    if (place.experts == ExpertAxis::rows)
+      return place.transposed ? Shape{E, columns(), rows / E} : Shape{E, rows / E, columns()};
     return place.transposed ? Shape{columns(), rows} : Shape{rows + place.first_row, columns()};
   }
   std::vector<float> numbers(const OpenConfig& config) const {
@@ -127,14 +129,16 @@ struct Exported {
     std::vector<float> theirs(static_cast<std::size_t>((rows + place.first_row) * K));
     const bool scaled = parameter->name() == "embedding.token.weight" && config.embedding_scale != 1;
     const bool gain = parameter->info().role == ParameterRole::norm_gain;
-    // The rows of each stacked, transposed matrix.
+    // The rows of each stacked, transposed matrix, and the columns of each that is not transposed.
     const std::int64_t height = place.experts == ExpertAxis::rows ? rows / config.sizes.experts : rows;
+    const std::int64_t width = place.experts == ExpertAxis::columns ? K / config.sizes.experts : K;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t row = row_in(place.order, r, config.sizes) + place.first_row;
       const R* ours = master + (first + r * step) * row_length() + column;
       for (std::int64_t k = 0; k < K; ++k) {
         const R x = ours[k];
-        theirs[static_cast<std::size_t>(place.transposed ? (r / height * K + k) * height + r % height : row * K + k)] =
+        theirs[static_cast<std::size_t>(place.transposed ? (r / height * K + k) * height + r % height
+                                                         : (k / width * rows + row) * width + k % width)] =
             scaled ? divided(x, config.embedding_scale)
                    : static_cast<float>(gain ? x - static_cast<R>(config.gain_less) : x);
       }

@@ -89,6 +89,10 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
         if (is_down && is_weight) place.experts = ExpertAxis::columns;            // (E, C, F)
         if (is_down && !is_weight) place.transposed = true;                       // (E, C)
         break;
+      case ExpertTensors::joined:
+        if (is_gate_up) place.order = RowOrder::halves, place.experts = ExpertAxis::rows;  // (E, 2F, C)
+        if (is_down) place.experts = ExpertAxis::columns;                                  // (E, C, F)
+        break;
       case ExpertTensors::transposed:
         if (is_gate_up) place.transposed = is_weight, place.experts = ExpertAxis::rows;  // (E, C, 2F) and (E, 2F)
         if (is_down) place.transposed = true;                                            // (E, F, C) and (E, C)
@@ -123,6 +127,10 @@ bool is_no_weight(const OpenConfig& config, const std::string& tensor) {
 
 std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes) {
   const std::int64_t D = sizes.width_of_head(), head = r / D, d = r % D;
+  if (order == RowOrder::halves) {
+    const std::int64_t F = sizes.feed_forward, of_expert = r % (2 * F);
+    return r - of_expert + (of_expert % 2) * F + of_expert / 2;
+  }
   if (order == RowOrder::interleaved) return head * D + (d < D / 2 ? 2 * d : 2 * (d - D / 2) + 1);
   if (order == RowOrder::by_group) {
     const std::int64_t H = sizes.heads, G = sizes.key_heads(), queries = H / G;

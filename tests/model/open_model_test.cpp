@@ -442,7 +442,7 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
   const std::string path = folder.path + "/other.gguf";
   for (auto [name, key, why] :
        {std::tuple{"olmo2", "olmo2.attention.sliding_window", "OLMo 3 is not computed here"},
-        {"qwen2", "qwen2.expert_count", "a mixture of experts is only computed here for llama (mixtral), qwen3moe, olmoe and gpt-oss"},
+        {"qwen2", "qwen2.expert_count", "a mixture of experts is only computed here for llama (mixtral), granitemoe, qwen3moe, olmoe and gpt-oss"},
         {"llama", "llama.expert_count", "`llama.expert_used_count`"},
         {"llama", "llama.residual_scale", "the key `llama.residual_scale` is not known here"},
         {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"},
@@ -688,7 +688,8 @@ TEST_CASE("open models: as many parameters as transformers counts, an unembeddin
       {"llama3", 15264},  {"linear", 16544},     {"llama2c", 16544},       {"mistral", 18080},
       {"qwen2", 16672},   {"qwen3", 19664},      {"gemma3", 27112},        {"gemma3_gguf", 27112},
       {"gpt_oss", 76779}, {"mixtral", 39840},    {"mixtral_older", 33632}, {"gpt_oss_gguf", 75570},
-      {"gemma2", 27040},  {"gemma2_gguf", 27040},  {"qwen3_moe", 35344},     {"olmoe", 47680}};
+      {"gemma2", 27040},  {"gemma2_gguf", 27040},  {"qwen3_moe", 35344},     {"olmoe", 47680},
+      {"granitemoe", 47584}};
   for (auto [name, count] : kCounts)
     for (const char* file : {"", ".gguf", ".bin"}) {
       const std::string path = kModels + name + file;

@@ -22,6 +22,7 @@ enum class ExpertTensors {
   none,
   apart,       // a tensor for each
   stacked,     // one for the gates, one for the ups and one for the downs of all: (E, out, in)
+  joined,      // (E, out, in), gates before ups in one
   transposed,  // (E, in, out), and gates and ups alternate in one
 };
 

@@ -1,4 +1,4 @@
-// Granite: LLaMA with four factors. Only that of scores is a size: the others become factors of weights.
+// Granite: LLaMA, or Mixtral, with four factors. Only that of scores is a size: the others become factors of weights.
 #include "model/open/family/family_parts.h"
 
 namespace sink::open_families {
@@ -46,6 +46,32 @@ Family granite() {
                    .keys = {"attention.scale", "embedding_scale", "residual_scale", "logit_scale"},
                    .names = {.tables = {"GGUF"}, .pairs_interleaved = true},
                    .read = read_granite_gguf}};
+}
+
+// Granite with experts.
+Family granitemoe() {
+  Family family = granite();
+  family.experts = true;
+  family.with_llama3_rope = "";
+  family.rope_types = {"default", "linear"};
+  family.type = family.gguf.architecture = "granitemoe";
+  family.keys.classes = {"GraniteMoeForCausalLM", "GraniteMoeModel"};
+  family.keys.read.erase(family.keys.read.begin());  // head_dim, which the class does not read
+  for (const ReadKey& key : {ReadKey{"intermediate_size", "11008", "elements inside an expert"},
+                             ReadKey{"num_local_experts", "8", "experts of a feed-forward block"},
+                             ReadKey{"num_experts_per_tok", "2", "experts that a token goes through"}})
+    family.keys.read.push_back(key);
+  family.keys.without = {"head_dim"};
+  family.keys.fixed = {};
+  family.keys.ignored = {{"how transformers runs a model or returns its results", {"output_router_logits"}},
+                         {"training only", {"router_aux_loss_coef"}}};
+  family.names = {.own = {{"blocks.#.feed_forward.router", {"layers.#.block_sparse_moe.router.layer"}},
+                          {"blocks.#.feed_forward.gate_up", {"layers.#.block_sparse_moe.input_linear"}},
+                          {"blocks.#.feed_forward.down", {"layers.#.block_sparse_moe.output_linear"}}},
+                  .experts = ExpertTensors::joined};
+  family.gguf.names = {
+      .tables = {"GGUF of experts", "GGUF"}, .pairs_interleaved = true, .experts = ExpertTensors::stacked};
+  return family;
 }
 
 }  // namespace sink::open_families

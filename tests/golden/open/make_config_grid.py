@@ -97,6 +97,9 @@ def load(config):
             name = "embed_out.weight" if neox and name == "lm_head.weight" else name  # as save_pretrained() has it
             if config["model_type"] == "mixtral":
                 name = name.replace(".mlp.", ".block_sparse_moe.")
+            if config["model_type"] == "granitemoe":  # as save_pretrained() has them
+                for ours, in_file in {"router.weight": "router.layer.weight", "experts.gate_up_proj": "input_linear.weight", "experts.down_proj": "output_linear.weight"}.items():
+                    name = name.replace("block_sparse_moe." + ours, "block_sparse_moe." + in_file)
             apart = {"mixtral": ("w1", "w3", "w2")}.get(config["model_type"], ("gate_proj", "up_proj", "down_proj"))
             if config["model_type"] != "gpt_oss" and name.endswith(("experts.gate_up_proj", "experts.down_proj")):
                 for e, expert in enumerate(parameter):
@@ -546,16 +549,16 @@ def mixtral():
     return f
 
 
-def moe_cases(f, common_refused):
+def moe_cases(f, common_refused, experts="num_experts"):
     for name, change in {"1 kv": dict(num_key_value_heads=1), "tied": dict(tie_word_embeddings=True), "1 expert": dict(num_experts_per_tok=1),
-                         "all experts": dict(num_experts_per_tok=3), "1 of 1": dict(num_experts=1, num_experts_per_tok=1),
-                         "2 of 5": dict(num_experts=5), "epsilon": dict(rms_norm_eps=0.01)}.items():
+                         "all experts": dict(num_experts_per_tok=3), "1 of 1": {experts: 1, "num_experts_per_tok": 1},
+                         "2 of 5": {experts: 5}, "epsilon": dict(rms_norm_eps=0.01)}.items():
         f.same(name, change)
     common(f, "num_hidden_layers")
     refused_ropes(f)
     f.refused("more experts than there are", "4 of 3", dict(num_experts_per_tok=4))
-    for key, value in dict(hidden_act="gelu", partial_rotary_factor=0.5, num_experts=0, num_experts_per_tok=0, attention_bias=True,
-                           shared_expert_intermediate_size=8, **common_refused).items():
+    for key, value in dict(hidden_act="gelu", partial_rotary_factor=0.5, num_experts_per_tok=0, attention_bias=True,
+                           shared_expert_intermediate_size=8, **{experts: 0}, **common_refused).items():
         f.refused(f"{key} {value}", key, {key: value})
     return f
 
@@ -582,6 +585,19 @@ def qwen3_moe():
     f.refused("window 0", "sliding_window", dict(use_sliding_window=True, sliding_window=0))
     return moe_cases(f, dict(norm_topk_prob=False, decoder_sparse_step=2, mlp_only_layers=[0], num_key_value_heads=None, head_dim=None,
                              layer_types=["full_attention"] * 2))
+
+
+def granitemoe():
+    f = Family("granitemoe", "granitemoe", {**LLAMA, "num_local_experts": 3, "num_experts_per_tok": 2, "attention_multiplier": 0.25,
+                                         "embedding_multiplier": 3.0, "residual_multiplier": 0.4, "logits_scaling": 5.0})
+    for name, changes in product(rope=ropes(), shape={"2 kv": {}, "kv null": dict(num_key_value_heads=None), "kv missing": dict(num_key_value_heads=DELETED)}):
+        f.same(name, *changes)
+    for key in ("attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling"):
+        f.same(f"{key} missing", {key: DELETED})
+    f.same("experts missing", dict(num_local_experts=DELETED, num_experts_per_tok=DELETED, num_hidden_layers=1))
+    f.same("what Granite 3.1 3B-A800M has", dict(attention_bias=False, attention_dropout=0.1, hidden_act="silu", output_router_logits=False, rope_scaling=None,
+           rope_theta=10000000, router_aux_loss_coef=0.0, tie_word_embeddings=True))
+    return moe_cases(f, dict(shared_intermediate_size=8, mlp_bias=True, head_dim=4, sliding_window=4), experts="num_local_experts")
 
 
 def olmoe():
@@ -798,7 +814,7 @@ def falcon():
 
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "olmoe": olmoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "olmoe": olmoe, "granitemoe": granitemoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

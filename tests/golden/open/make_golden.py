@@ -74,13 +74,15 @@ CONFIGS = {
     # In GGUF a tensor for each expert, as in files made before April 2024.
     "mixtral_older": tf.MixtralConfig(**small, num_local_experts=3, num_experts_per_tok=2, sliding_window=5, head_dim=10),
     "qwen3_moe": tf.Qwen3MoeConfig(**small, head_dim=12, moe_intermediate_size=24, num_experts=5, num_experts_per_tok=2, norm_topk_prob=True),
+    "granitemoe": tf.GraniteMoeConfig(**small, num_local_experts=5, num_experts_per_tok=3, attention_multiplier=0.25, embedding_multiplier=3.0,
+                                      residual_multiplier=0.4, logits_scaling=5.0),
     "olmoe": tf.OlmoeConfig(**small, num_experts=5, num_experts_per_tok=3, pad_token_id=0, eos_token_id=None),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
         "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "longrope": "phi3", "longrope_short": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon",
         "gemma2_gguf": "gemma2", "mixtral": "llama", "mixtral_older": "llama",
-        "qwen3_moe": "qwen3moe", "olmoe": "olmoe"}
-PERMUTED = ("llama", "granite", "smollm3")
+        "qwen3_moe": "qwen3moe", "olmoe": "olmoe", "granitemoe": "granitemoe"}
+PERMUTED = ("llama", "granite", "granitemoe", "smollm3")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
 
@@ -127,7 +129,7 @@ def write_gguf(name, config, model, state):
                 writer.add_rope_scaling_attn_factors(model.model.rotary_emb.attention_scaling)
                 for length in ("short", "long"):
                     writer.add_tensor(f"rope_factors_{length}.weight", torch.tensor(rope[f"{length}_factor"]).numpy())
-        if arch == "granite":
+        if arch in ("granite", "granitemoe"):
             writer.add_attention_scale(config.attention_multiplier)
             writer.add_embedding_scale(config.embedding_multiplier)
             writer.add_residual_scale(config.residual_multiplier)
@@ -158,6 +160,11 @@ def write_gguf(name, config, model, state):
     for key, tensor in state.items():
         if arch == "gpt-oss" and ("mlp.experts." in key or key.endswith("sinks")):
             write_gpt_oss(writer, key, tensor)
+            continue
+        if "block_sparse_moe.input_linear" in key or "block_sparse_moe.output_linear" in key:
+            parts = dict(zip(("gate", "up"), tensor.chunk(2, dim=1))) if "input" in key else dict(down=tensor)
+            for part, matrix in parts.items():
+                writer.add_tensor(f"blk.{key.split('.')[2]}.ffn_{part}_exps.weight", matrix.contiguous().numpy())
             continue
         if ".experts." in key:
             write_experts(writer, key, state, stacked=name != "mixtral_older")
