@@ -1,17 +1,8 @@
-// record: how an operation puts itself on the tape. An operation with a gradient is a plain struct and a function:
-//
-//   struct SquareNode {                       // y = x^2
-//     static constexpr const char* name = "square";
-//     Var x;                                  // what backward reads
-//     void backward(const Tensor& dy) { ... } // dy = d loss / dy; adds to x.gradient()
-//   };
-//   Var square(const Var& x) {
-//     Tensor y = ...;                         // the forward computation
-//     return record<SquareNode>(y, x);        // the output, then the members of the struct in order
-//   }
+// record: how an operation puts itself on the tape (tape.h has an example).
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <utility>
 
 #include "autograd/tape.h"
@@ -33,9 +24,9 @@ Tape* recording_tape(const Inputs&... inputs) {
   return (requires_grad(inputs) || ...) ? Tape::active() : nullptr;
 }
 
-// A node of the tape around an operation's struct, which has the members of the example above. `backward` takes one
-// gradient per output. An operation may declare `static bool allows_undefined_grad(std::size_t output)`. The number of
-// outputs is an int: gdb does not find the type of a node whose name has "1ul".
+// A node of the tape around an operation's struct. Its `backward` takes one gradient per output. An operation may
+// declare `static bool allows_undefined_grad(std::size_t output)`. The number of outputs is an int: gdb does not find
+// the type of a node whose name has "1ul".
 template <class Op, int kOutputs>
 struct RecordedNode final : Node {
   explicit RecordedNode(Op op) : op(std::move(op)) {}
@@ -76,5 +67,18 @@ template <class Op, class... Saved>
 Var record(Tensor output, Saved&&... saved) {
   return record<Op>(std::array{std::move(output)}, std::forward<Saved>(saved)...)[0];
 }
+
+// What an operation is whose output has the elements of its input at other places, or sums of them: its backward reads
+// dy alone, one for each output, by the function kBackward(dy..., dx). The struct of the operation adds its name.
+template <auto kBackward>
+struct MovesElements {
+  Gradient dx;
+
+  void backward(const std::same_as<Tensor> auto&... dy) {
+    Tensor moved = dx.grad_buffer();
+    kBackward(dy..., moved);
+    dx.accumulate(std::move(moved));
+  }
+};
 
 }  // namespace sink

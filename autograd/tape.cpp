@@ -13,20 +13,16 @@ struct BackwardHookNode : Node {
   std::function<void()> f;
 };
 
-// A node runs if a gradient has reached any of its outputs; outputs that none has reached count as zero.
-bool complete_grads(const Node& node) {
-  bool reached = node.outputs.empty();  // a hook
-  for (const Gradient& output : node.outputs) reached |= output.value().defined();
-  if (!reached) return false;
-  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
-    const Gradient& output = node.outputs[i];
-    if (!output.value().defined() && !node.allows_undefined_grad(i))
-      output.accumulate(Tensor::zeros(output.shape(), output.dtype(), output.device()));
-  }
-  return true;
-}
-
 }  // namespace
+
+bool Node::complete_grads() const {
+  bool reached = outputs.empty();  // a hook
+  for (const Gradient& output : outputs) reached |= output.value().defined();
+  for (std::size_t i = 0; i < outputs.size() && reached; ++i)
+    if (const Gradient& output = outputs[i]; !output.value().defined() && !allows_undefined_grad(i))
+      output.accumulate(Tensor::zeros(output.shape(), output.dtype(), output.device()));
+  return reached;
+}
 
 Tape::Tape() : outer_(active_tape) { active_tape = this; }
 
@@ -48,17 +44,6 @@ void Tape::backward(const Var& loss, const PreHook& pre_hook) {
              "the loss requires no gradient: none of its inputs requires one, or no Tape is alive");
   loss.gradient().accumulate(Tensor::full(loss.value().shape(), 1, loss.value().dtype(), loss.value().device()));
   backward_from_outputs(pre_hook);
-}
-
-void Tape::backward_from_outputs(const PreHook& pre_hook) {
-  for (; !nodes_.empty(); nodes_.pop_back()) {
-    Node& node = *nodes_.back();
-    if (complete_grads(node)) {
-      if (pre_hook) pre_hook(node);
-      node.backward();
-    }
-    for (const Gradient& output : node.outputs) output.clear();
-  }
 }
 
 }  // namespace sink

@@ -2,7 +2,7 @@
 
 #include "autograd/ops/linear_cross_entropy_node.h"
 #include "autograd/ops/linear_node.h"
-#include "engine/ops/soft_cap/soft_cap.h"
+#include "engine/ops/activation/activation.h"
 
 namespace sink {
 namespace {
@@ -62,7 +62,7 @@ Tensor LanguageModel::unembed(const Var& y_BTC) const {
   const Tensor logits_BTV = linear(y_BTC, *unembedding_).value();
   if (logit_cap_ == 0) return logits_BTV;
   Tensor capped_BTV = Tensor::empty_like(logits_BTV);
-  soft_cap(logits_BTV, logit_cap_, capped_BTV);
+  activation(logits_BTV, capped_BTV, SoftCap{logit_cap_});
   return capped_BTV;
 }
 

@@ -155,16 +155,18 @@ concept ExtraPolicy = MadePerBlock<E> && std::constructible_from<typename E::Tok
 
 // gate(o, h): o (B, T, width) times a gate computed from the input h (B, T, C) of the sublayer.
 template <class G>
-concept GatesAlone = requires(const G& gate, const Var& o, const Var& h) {
+concept GatesOutput = requires(const G& gate, const Var& o, const Var& h) {
   { gate(o, h) } -> std::same_as<Var>;
 };
-// gate(o, mean, h): the same with `mean` (B, T, width), the mean of the values of the keys that each query sees.
+// gate(o, h, inputs, config, join): the same for a gate that reads what attention did, too; join(o_BHTD) is a row of
+// all heads.
 template <class G>
-concept GatesWithMean = requires(const G& gate, const Var& o, const Var& mean, const Var& h) {
-  { gate(o, mean, h) } -> std::same_as<Var>;
+concept GatesAttention = requires(const G& gate, const Var& o, const AttentionInputs& inputs,
+                                  const AttentionConfig& config, Var (*join)(const Var&)) {
+  { gate(o, o, inputs, config, join) } -> std::same_as<Var>;
 };
 template <class G>
-concept Gates = GatesAlone<G> || GatesWithMean<G>;
+concept Gates = GatesOutput<G> || GatesAttention<G>;
 template <class G>
 concept GatePolicy = MadePerBlock<G> && Gates<G>;
 

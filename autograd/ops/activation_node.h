@@ -1,4 +1,4 @@
-// y = f(x), element by element.
+// y = f(x), element by element, or of the gates and values of a gated unit.
 #pragma once
 
 #include "autograd/record.h"
@@ -10,7 +10,7 @@ template <ListedActivationFunction F>
 struct ActivationNode {
   Var x;
 
-  static constexpr const char* name = "activation";
+  static constexpr const char* name = kInputsOf<F> == 1 ? "activation" : "glu";
   void backward(const Tensor& dy) {
     Tensor dx = Tensor::empty_like(x.value());
     activation_backward<F>(dy, x.value(), dx);
@@ -20,7 +20,9 @@ struct ActivationNode {
 
 template <ListedActivationFunction F>
 Var activate(const Var& x) {
-  Tensor y = Tensor::empty_like(x.value());
+  Shape shape = x.value().shape();
+  if (kInputsOf < F >> 1) shape[-1] /= kInputsOf<F>;
+  Tensor y = x.value().new_empty(shape, x.value().dtype());
   activation<F>(x.value(), y);
   return record<ActivationNode<F>>(y, x);
 }

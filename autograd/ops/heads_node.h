@@ -6,15 +6,8 @@
 
 namespace sink {
 
-struct SplitHeadsNode {
-  Gradient dqkv_BTE;
-
+struct SplitHeadsNode : MovesElements<split_heads_backward> {
   static constexpr const char* name = "split_heads";
-  void backward(const Tensor& dq, const Tensor& dk, const Tensor& dv) {
-    Tensor dqkv = dqkv_BTE.grad_buffer();
-    split_heads_backward(dq, dk, dv, dqkv);
-    dqkv_BTE.accumulate(std::move(dqkv));
-  }
 };
 
 struct QueryKeyValue {
@@ -40,15 +33,8 @@ inline QueryKeyValue split_heads(const Var& qkv_BTE, std::int64_t H, std::int64_
   return {q_var, k_var, v_var};
 }
 
-struct MergeHeadsNode {
-  Gradient do_BHTD;
-
+struct MergeHeadsNode : MovesElements<merge_heads_backward> {
   static constexpr const char* name = "merge_heads";
-  void backward(const Tensor& dy) {
-    Tensor d_heads = do_BHTD.grad_buffer();
-    merge_heads_backward(dy, d_heads);
-    do_BHTD.accumulate(std::move(d_heads));
-  }
 };
 
 // (B, H, T, D) to (B, T, H D)
@@ -59,15 +45,8 @@ inline Var merge_heads(const Var& o_BHTD) {
   return record<MergeHeadsNode>(merged, o_BHTD.gradient());
 }
 
-struct UnmergeHeadsNode {
-  Gradient dx_BTE;
-
+struct UnmergeHeadsNode : MovesElements<static_cast<void (*)(const Tensor&, Tensor&)>(merge_heads)> {
   static constexpr const char* name = "unmerge_heads";
-  void backward(const Tensor& dy_BHTD) {
-    Tensor dx = dx_BTE.grad_buffer();
-    merge_heads(dy_BHTD, dx);
-    dx_BTE.accumulate(std::move(dx));
-  }
 };
 
 // (B, T, H D) to (B, H, T, D)
@@ -78,15 +57,8 @@ inline Var unmerge_heads(const Var& x_BTE, std::int64_t H) {
   return record<UnmergeHeadsNode>(heads, x_BTE.gradient());
 }
 
-struct SumHeadsNode {
-  Gradient do_BHTD;
-
+struct SumHeadsNode : MovesElements<sum_heads_backward> {
   static constexpr const char* name = "sum_heads";
-  void backward(const Tensor& dy) {
-    Tensor d_heads = do_BHTD.grad_buffer();
-    sum_heads_backward(dy, d_heads);
-    do_BHTD.accumulate(std::move(d_heads));
-  }
 };
 
 // (B, H, T, D) to (B, T, D)

@@ -4,11 +4,11 @@
 
 #include "autograd/ops/linear_node.h"
 #include "engine/implementation.h"
+#include "engine/ops/activation/activation.h"
 #include "engine/ops/add/add.h"
 #include "engine/ops/cross_entropy/cross_entropy.h"
 #include "engine/ops/matmul/matmul.h"
 #include "engine/ops/reductions/scaled_sum.h"
-#include "engine/ops/soft_cap/soft_cap.h"
 #include "engine/ops/stored_cross_entropy/stored_cross_entropy.h"
 
 namespace sink {
@@ -65,14 +65,14 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
       std::int64_t last = std::min(rows, first + block);
       Tensor logits = logits_block.rows(0, last - first), loss = loss_N.rows(first, last);
       matmul({x_NC.rows(first, last)}, transposed(weight.compute()), logits);
-      if (logit_cap > 0) soft_cap(logits, logit_cap, logits);
+      if (logit_cap > 0) activation(logits, logits, SoftCap{logit_cap});
       const Tensor capped = training && logit_cap > 0 ? logits.clone() : Tensor();
       if (!training) {
         cross_entropy(logits, targets_N.rows(first, last), loss);
         continue;
       }
       cross_entropy_to_gradient(logits, targets_N.rows(first, last), scale / targets_counted, loss);
-      if (logit_cap > 0) soft_cap_backward(logits, capped, logit_cap, logits);
+      if (logit_cap > 0) activation_backward(logits, capped, logits, SoftCap{logit_cap});
       Tensor dx_block = dx.reshape({rows, C}).rows(first, last);
       matmul({logits}, {weight.compute()}, dx_block);
       matmul(transposed(logits), {x_NC.rows(first, last)}, dw, /*accumulate=*/first > 0);

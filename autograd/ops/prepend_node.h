@@ -28,15 +28,8 @@ inline Var prepend(const Var& x_BTC, const Parameter& row_1C) {
   return record<PrependNode>(y, x_BTC.gradient(), &row_1C);
 }
 
-struct DropFirstNode {
-  Gradient dx_BTC;
-
+struct DropFirstNode : MovesElements<drop_first_backward> {
   static constexpr const char* name = "drop_first";
-  void backward(const Tensor& dy) {
-    Tensor dx = dx_BTC.grad_buffer();
-    drop_first_backward(dy, dx);
-    dx_BTC.accumulate(std::move(dx));
-  }
 };
 
 // (B, T, C) to (B, T - 1, C)

@@ -2,23 +2,10 @@
 
 #include <algorithm>
 #include <limits>
-#include <xtensor/xmath.hpp>
-#include <xtensor/xview.hpp>
 
 #include "engine/tensor_view.h"
 
 namespace sink {
-namespace {
-
-std::vector<double> vector_of(const xt::xtensor<double, 1>& x) { return {x.begin(), x.end()}; }
-
-ValueTable table_of(const xt::xtensor<double, 2>& x) {
-  ValueTable table;
-  for (std::size_t row = 0; row < x.shape(0); ++row) table.push_back(vector_of(xt::view(x, row)));
-  return table;
-}
-
-}  // namespace
 
 std::pair<std::int64_t, std::int64_t> largest_cell(const ValueTable& table) {
   std::pair<std::int64_t, std::int64_t> cell{0, 0};
@@ -52,11 +39,12 @@ void AlphaTable::store(std::int64_t sequence, std::int64_t l, const Tensor& colu
       std::int64_t n = sequence + b;
       const std::vector<double>& rows = rows_BK[static_cast<std::size_t>(b)];
       for (std::int64_t k = 0; k < K; ++k)  // k counts from 0 here
-        alpha_NLHK(n, l, h, k) = sum_BHK(b, h, extra_tokens + k) / rows[static_cast<std::size_t>(extra_tokens + k)];
+        alpha_NLHK(n, l, h, k) =
+            alpha_of_key(sum_BHK(b, h, extra_tokens + k), rows[static_cast<std::size_t>(extra_tokens + k)]);
       if (extra_tokens > 0)
-        star_NLH(n, l, h) = sum_BHK(b, h, 0) / rows[0];
+        star_NLH(n, l, h) = alpha_of_key(sum_BHK(b, h, 0), rows[0]);
       else if (extra_key)
-        star_NLH(n, l, h) = (1 + view<double, 2>(extra_sums_BH)(b, h)) / static_cast<double>(T_ + 1);
+        star_NLH(n, l, h) = alpha_of_extra_key(view<double, 2>(extra_sums_BH)(b, h), T_);
     }
 }
 
@@ -80,45 +68,55 @@ void AlphaTable::set_values(std::int64_t sequence, std::span<const double> value
 }
 
 double AlphaTable::alpha(std::int64_t sequence, std::int64_t k) const {
-  return xt::mean(xt::view(view<double, 4>(alpha_NLHK_), sequence, xt::all(), xt::all(), k))();
+  const std::int64_t K = alpha_NLHK_.dim(3), heads = alpha_NLHK_.dim(1) * alpha_NLHK_.dim(2);
+  const double* alpha_RK = alpha_NLHK_.data<double>() + sequence * heads * K;
+  double sum = 0;
+  for (std::int64_t r = 0; r < heads; ++r) sum += alpha_RK[r * K + k];
+  return sum / static_cast<double>(heads);
 }
 
-// Each term is divided before it is added. Lazy sums over one axis add terms in the order of sequences, layers and
-// heads; a sum over several axes would add partial sums, in another order. alpha - alpha is 0, or NaN where alpha is
-// not finite: such a model has no share of sinks.
+// Each term is divided before it is added; terms are added in the order of sequences, layers and heads.
 SinkScores AlphaTable::scores(const std::vector<double>& epsilons) const {
   auto alpha_NLHK = view<double, 4>(alpha_NLHK_);
+  auto star_NLH = view<double, 3>(star_NLH_);
   auto [N, L, H, K] = alpha_NLHK.shape();
-  double sequences = static_cast<double>(N), all = static_cast<double>(N * L * H);
-  auto alpha_RK = xt::adapt(alpha_NLHK_.data<double>(), N * L * H * K, xt::no_ownership(),
-                            std::array<std::size_t, 2>{N * L * H, K});
+  const double sequences = static_cast<double>(N), all = static_cast<double>(N * L * H);
   SinkScores scores;
-  scores.alpha_k = vector_of(xt::sum(alpha_RK / all, {0}));
+  scores.alpha_k.assign(K, 0);
+  scores.sink_k_epsilon.assign(epsilons.size(), std::vector<double>(K, 0));
+  scores.alpha_layer_head_k.assign(L, ValueTable(H, std::vector<double>(K, 0)));
+  if (has_star_) {
+    scores.alpha_star = 0;
+    scores.sink_star.assign(epsilons.size(), 0);
+    scores.alpha_star_layer_head.assign(L, std::vector<double>(H, 0));
+  }
+  for (std::size_t n = 0; n < N; ++n)
+    for (std::size_t l = 0; l < L; ++l)
+      for (std::size_t h = 0; h < H; ++h) {
+        for (std::size_t k = 0; k < K; ++k) {
+          const double alpha = alpha_NLHK(n, l, h, k);
+          scores.alpha_k[k] += alpha / all;
+          scores.alpha_layer_head_k[l][h][k] += alpha / sequences;
+          for (std::size_t e = 0; e < epsilons.size(); ++e)
+            scores.sink_k_epsilon[e][k] += is_sink(alpha, epsilons[e]) * (100 / all);
+        }
+        if (!has_star_) continue;
+        const double alpha = star_NLH(n, l, h);
+        scores.alpha_star += alpha / all;
+        scores.alpha_star_layer_head[l][h] += alpha / sequences;
+        for (std::size_t e = 0; e < epsilons.size(); ++e)
+          scores.sink_star[e] += is_sink(alpha, epsilons[e]) * 100 / all;
+      }
   scores.alpha_1 = scores.alpha_k.front();
-  for (double epsilon : epsilons)
-    scores.sink_k_epsilon.push_back(
-        vector_of(xt::sum(xt::cast<double>(alpha_RK > epsilon) + (alpha_RK - alpha_RK), {0}) * (100 / all)));
   for (std::size_t e = 0; e < epsilons.size(); ++e) {
     scores.sink_1.push_back(scores.sink_k_epsilon[e].front());
     if (epsilons[e] == kSinkEpsilons[kPaperEpsilonIndex]) scores.sink_k = scores.sink_k_epsilon[e];
   }
-  const xt::xtensor<double, 3> alpha_LHK = xt::sum(alpha_NLHK / sequences, {0});
-  for (std::size_t l = 0; l < L; ++l) scores.alpha_layer_head_k.push_back(table_of(xt::view(alpha_LHK, l)));
-  scores.alpha_1_layer_head = table_of(xt::view(alpha_LHK, xt::all(), xt::all(), 0));
-  if (has_star_) add_star(epsilons, scores);
+  for (const ValueTable& layer : scores.alpha_layer_head_k) {
+    scores.alpha_1_layer_head.emplace_back();
+    for (const std::vector<double>& alpha_k : layer) scores.alpha_1_layer_head.back().push_back(alpha_k.front());
+  }
   return scores;
-}
-
-void AlphaTable::add_star(const std::vector<double>& epsilons, SinkScores& scores) const {
-  auto alpha_NLH = view<double, 3>(star_NLH_);
-  auto [N, L, H] = alpha_NLH.shape();
-  double sequences = static_cast<double>(N), all = static_cast<double>(N * L * H);
-  auto alpha_R =
-      xt::adapt(star_NLH_.data<double>(), N * L * H, xt::no_ownership(), std::array<std::size_t, 1>{N * L * H});
-  scores.alpha_star = xt::sum(alpha_R / all)();
-  for (double epsilon : epsilons)
-    scores.sink_star.push_back(xt::sum((xt::cast<double>(alpha_R > epsilon) + (alpha_R - alpha_R)) * 100 / all)());
-  scores.alpha_star_layer_head = table_of(xt::sum(alpha_NLH / sequences, {0}));
 }
 
 }  // namespace sink

@@ -1,16 +1,11 @@
 // The sink metric of the paper (Gu et al. 2025, section 3.2): alpha_k and Sink_k from column sums of attention.
 //
-// alpha_k of a (sequence, layer, head) is the mean attention that key k receives over the rows that see it: its sum
-// over rows, divided by T - k + 1 under the causal mask, as in the paper. Under a window of w keys at most w rows see a
-// key, in packed sequences with a document mask those from k to the end of its document, and all rows see the keys of a
-// prefix (even_attention.h counts them).
-// Sink_k^eps is the share of (layer, head) with alpha_k > eps, per sequence, averaged over sequences.
 // `raw` uses the attention weights a_ij, `proxy` the weights |a_ij| / sum_j |a_ij|. They are equal for softmax and
 // differ for operations whose rows do not sum to one.
 //
 // Real tokens are k = 1 ... T. An extra key or sink token is scored as `*`, as in the paper's code, whose patterns are
-// (T+1) x (T+1): an extra key has a row with weight 1 on itself, so alpha_* = (1 + sum_i a_i*) / (T + 1); alpha_* of a
-// sink token is the mean of its column over the rows that see it, T + 1 without a window.
+// (T+1) x (T+1): an extra key has a row with weight 1 on itself; alpha_* of a sink token is the mean of its column over
+// the rows that see it, T + 1 without a window.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +17,17 @@
 #include "eval/sink/measures.h"
 
 namespace sink {
+
+// alpha_k of one sequence, layer and head: the mean attention that key k receives over the rows that see it. Those are
+// T - k + 1 under the causal mask, as in the paper; under a window of w keys at most w; in packed sequences with a
+// document mask those from k to the end of its document; of a prefix all (even_attention.h counts them).
+inline double alpha_of_key(double column_sum, double rows) { return column_sum / rows; }
+inline double alpha_of_extra_key(double column_sum, std::int64_t T) {
+  return (1 + column_sum) / static_cast<double>(T + 1);
+}
+// Sink_k^epsilon is the mean of this over sequences, layers and heads, in percent. Not a number where alpha is not
+// finite: such a model has no share of sinks.
+inline double is_sink(double alpha, double epsilon) { return (alpha > epsilon ? 1 : 0) + (alpha - alpha); }
 
 // (row, column) of the largest value that is not NaN, the first of equals.
 std::pair<std::int64_t, std::int64_t> largest_cell(const ValueTable& table);
@@ -45,8 +51,6 @@ class AlphaTable {
   SinkScores scores(const std::vector<double>& epsilons = {kSinkEpsilons.begin(), kSinkEpsilons.end()}) const;
 
  private:
-  void add_star(const std::vector<double>& epsilons, SinkScores& scores) const;
-
   std::int64_t T_;
   bool has_star_ = false;
   Tensor alpha_NLHK_, star_NLH_;

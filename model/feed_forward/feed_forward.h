@@ -6,7 +6,6 @@
 #include <type_traits>
 
 #include "autograd/ops/activation_node.h"
-#include "autograd/ops/glu_node.h"
 #include "model/forward_context.h"
 #include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
@@ -33,7 +32,7 @@ class FeedForwardLayer {
               make.linear_bias(prefix + ".down.bias", make.sizes().width, biases)} {}
 
   Var operator()(const Var& h_BTC, const ForwardContext& ctx = {}) const {
-    Var y_BTF = activated(up_(h_BTC));
+    Var y_BTF = activate<Activation>(up_(h_BTC));
     ctx.hooks->projection_input(ctx.layer, SublayerKind::feed_forward, y_BTF);
     return down_(y_BTF);
   }
@@ -41,14 +40,8 @@ class FeedForwardLayer {
  private:
   // gate(h) and up(h) are the halves of one product.
   static constexpr const char* kUp = kGated ? ".gate_up" : ".up";
-  static constexpr std::int64_t kWidth = kGated ? 2 : 1;
-
-  static Var activated(const Var& up) {
-    if constexpr (kGated)
-      return glu<Function>(up);
-    else
-      return activate<Function>(up);
-  }
+  using Activation = std::conditional_t<kGated, Glu<Function>, Function>;
+  static constexpr std::int64_t kWidth = kInputsOf<Activation>;
 
   LinearLayer up_, down_;
 };

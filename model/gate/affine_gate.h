@@ -10,6 +10,8 @@
 #include "autograd/ops/activation_node.h"
 #include "autograd/ops/add_bias_node.h"
 #include "autograd/ops/add_node.h"
+#include "autograd/ops/attention_node.h"
+#include "engine/ops/attention/op/softmax.h"
 #include "model/gate/output_gate.h"
 
 namespace sink {
@@ -22,7 +24,9 @@ class AffineGate {
         row_sum_(*make.linear_bias(prefix + ".gate.bias", make.sizes().heads, true)) {}
 
   // alpha_i (o_i - mean_i) + gamma mean_i: sum_j beta_i v_j = (gamma - alpha_i) mean_i, with mean_i = sum_j v_j / n_i.
-  Var operator()(const Var& o_BTE, const Var& mean_BTE, const Var& h_BTC) const {
+  Var operator()(const Var& o_BTE, const Var& h_BTC, const AttentionInputs& inputs, const AttentionConfig& config,
+                 Var (*join)(const Var& o_BHTD)) const {
+    const Var mean_BTE = join(mean_values(inputs, config));
     Var scale_BTH = linear(h_BTC, scale_);
     const Tensor& scale = scale_BTH.value();
     Var row_sum_BTH = add_bias(Var(scale.new_zeros(scale.shape(), scale.dtype())), row_sum_);
@@ -30,6 +34,14 @@ class AffineGate {
   }
 
  private:
+  // Of the keys that each query sees: softmax of scores that are all zero.
+  static Var mean_values(const AttentionInputs& inputs, const AttentionConfig& config) {
+    const Tensor& q = inputs.q_BHTD.value();
+    AttentionInputs zero{Var(q.new_zeros(q.shape(), q.dtype())), Var(inputs.k_BGKD.value()), inputs.v_BGKD};
+    return attention(Softmax(), zero, config.scale, config.range, config.document_starts_BK, config.first_position)
+        .o_BHTD;
+  }
+
   const Parameter &scale_, &row_sum_;
 };
 

@@ -9,7 +9,6 @@
 #pragma once
 
 #include "autograd/ops/attention_node.h"
-#include "engine/ops/attention/op/softmax.h"
 #include "model/attention/constants.h"
 #include "model/layer/attention_point_of.h"
 #include "model/layer/linear_layer.h"
@@ -50,19 +49,16 @@ class AttentionLayer {
         attention(op_, inputs, sizes_.scale(), visible_keys(ctx), ctx.documents.starts_BT, ctx.first_position());
     AttentionPointOf<Op> point(ctx.layer, op_, inputs, result, Extra::kExtraKey);
     ctx.hooks->attention(point);
-    Var o_BTE = gated(Spec::Heads::join(extra_.output(result.o_BHTD)), h_BTC, inputs, ctx);
+    Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
+    if constexpr (GatesOutput<typename Spec::Gate>)
+      o_BTE = gate_(o_BTE, h_BTC);
+    else
+      o_BTE = gate_(o_BTE, h_BTC, inputs, result.config, Spec::Heads::join);
     ctx.hooks->projection_input(ctx.layer, SublayerKind::attention, o_BTE);
     return out_(o_BTE);
   }
 
  private:
-  // The outputs of the heads times the gate of h; NoGate returns them unchanged.
-  Var gated(const Var& o_BTE, const Var& h_BTC, const AttentionInputs& inputs, const ForwardContext& ctx) const {
-    if constexpr (GatesWithMean<typename Spec::Gate>)
-      return gate_(o_BTE, Spec::Heads::join(mean_values(inputs, ctx)), h_BTC);
-    else
-      return gate_(o_BTE, h_BTC);
-  }
   // The range of keys of a query: causal, with the window of this layer and the prefix. With documents, a query sees
   // only its own document and the extra tokens of the model (kTokens), which belong to no document.
   KeyRange visible_keys(const ForwardContext& ctx) const {
@@ -70,13 +66,6 @@ class AttentionLayer {
     if (range.prefix > 0) range.prefix += Extra::kTokens;
     if (ctx.documents.defined()) range.lead = range.prefix = Extra::kTokens;
     return range;
-  }
-  // The mean of the values of the keys that each query sees: softmax of scores that are all zero.
-  Var mean_values(const AttentionInputs& inputs, const ForwardContext& ctx) const {
-    const Tensor& q = inputs.q_BHTD.value();
-    AttentionInputs zero{Var(q.new_zeros(q.shape(), q.dtype())), Var(inputs.k_BGKD.value()), inputs.v_BGKD};
-    return attention(Softmax(), zero, sizes_.scale(), visible_keys(ctx), ctx.documents.starts_BT, ctx.first_position())
-        .o_BHTD;
   }
   static std::int64_t qkv_width(const Sizes& sizes) {
     return (sizes.heads + 2 * sizes.key_heads()) * sizes.width_of_head();

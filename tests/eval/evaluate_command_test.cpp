@@ -10,9 +10,9 @@
 #include "engine/io/hdf5_file.h"
 #include "engine/io/sha256.h"
 #include "eval/token_sequences.h"
+#include "tests/support/check_command.h"
 #include "tests/support/golden_file.h"
 #include "tests/support/in_turn.h"
-#include "tests/support/subprocess.h"
 
 using namespace sink;
 using Json = nlohmann::json;
@@ -22,24 +22,9 @@ namespace {
 constexpr const char* kSizes =
     " --layers 2 --heads 2 --width 16 --feed-forward 12 --context 20 --task text --vocabulary 30 --seed 4 --out ";
 
-std::string run(const TemporaryFolder& folder, const std::string& line) {
-  Subprocess program(folder, words_of(line));
-  int code = program.wait();
-  CHECK_MESSAGE(code == 0, line, ": ", program.err());
-  return program.out();
-}
-
-void check_error(const TemporaryFolder& folder, const std::string& line, int code, const std::string& clue) {
-  Subprocess program(folder, words_of(line));
-  CHECK(program.wait() == code);
-  std::string message = program.err();
-  CHECK_MESSAGE(message.find(clue) != std::string::npos, line, ": ", message);
-  CHECK_MESSAGE(std::count(message.begin(), message.end(), '\n') == 1, message);
-}
-
 std::string checkpoint_in(const TemporaryFolder& folder, const std::string& ablation, const std::string& more = "") {
   std::string path = folder / (ablation + ".h5");
-  run(folder, "train_" + ablation + " init" + kSizes + path + more);
+  output_of(folder, "train_" + ablation + " init" + kSizes + path + more);
   return path;
 }
 
@@ -81,10 +66,10 @@ TEST_CASE("initial: a run starts from the parameters of a checkpoint, of the sam
   TemporaryFolder folder;
   std::string sizes = " --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task bigram-backcopy",
               initial = folder / "initial.h5", run_flags = " --steps 1 --warmup 0 --batch 2 --eval-sequences 2 --run ";
-  run(folder, "train_baseline init" + sizes + " --seed 9 --out " + initial);
+  output_of(folder, "train_baseline init" + sizes + " --seed 9 --out " + initial);
   // Seed 1 draws other values; a learning rate of 0 leaves the ones it was given.
-  run(folder,
-      "train_baseline" + sizes + " --seed 1 --learning-rate 0 --initial " + initial + run_flags + (folder / "a"));
+  output_of(folder,
+            "train_baseline" + sizes + " --seed 1 --learning-rate 0 --initial " + initial + run_flags + (folder / "a"));
   Checkpoint given = load_checkpoint(initial), after = load_checkpoint(folder / "a/checkpoint.h5");
   for (const auto& [path, tensor] : given.tensors)
     for (std::int64_t i = 0; i < tensor.size(); ++i) REQUIRE(after.tensor(path).item(i) == tensor.item(i));
@@ -102,17 +87,17 @@ TEST_CASE("initial: rotations that were slowed down for the context of the check
                         "train_llama3 --layers 1 --heads 2 --width 16 --feed-forward 12 --task bigram-backcopy "
                         "--rotary-factor 8 --context ",
                     initial = folder / "initial.h5";
-  run(folder, "train_llama3 init" + sizes.substr(sizes.find(' ')) + "40 --out " + initial);
+  output_of(folder, "train_llama3 init" + sizes.substr(sizes.find(' ')) + "40 --out " + initial);
   const std::string shorter = sizes + "20 --steps 1 --warmup 0 --batch 2 --eval-sequences 2 --initial " + initial +
                               " --run " + (folder / "run");
   check_error(folder, shorter, 2, "this run has 20: give --rotary-context 40");
-  run(folder, shorter + " --rotary-context 40");
+  output_of(folder, shorter + " --rotary-context 40");
 }
 
 TEST_CASE("sink: any input, any length up to the context, and every documented key") {
   TemporaryFolder folder;
   std::string checkpoint = checkpoint_in(folder, "bias_kv");
-  Json json = Json::parse(run(folder, "eval_bias_kv sink " + checkpoint + " --input random --sequences 7"));
+  Json json = Json::parse(output_of(folder, "eval_bias_kv sink " + checkpoint + " --input random --sequences 7"));
   CHECK(json["sequences"] == 7);
   CHECK(json["context"] == 20);  // 64, or the training context if it is shorter
   CHECK(json["input"] == "random");
@@ -144,14 +129,14 @@ TEST_CASE("sink: any input, any length up to the context, and every documented k
   CHECK(json["maps"]["weights"][3][1][1][19].size() == 21);
   CHECK(json["row_mass"].get<double>() + json["extra_key_mass"].get<double>() == doctest::Approx(1));
 
-  json = Json::parse(run(folder, "eval_bias_kv sink " + checkpoint + " --input repeated --context 12 --map 1,0"));
+  json = Json::parse(output_of(folder, "eval_bias_kv sink " + checkpoint + " --input repeated --context 12 --map 1,0"));
   CHECK(json["context"] == 12);
   CHECK(json["sequences"] == 100);
   CHECK(json["maps"]["chosen"] == Json({{"sequence", 0}, {"layer", 1}, {"head", 0}}));
   std::string first = json["maps"]["tokens"][0][0];
   for (const Json& token : json["maps"]["tokens"][0]) CHECK(token == first);
   Json other = Json::parse(
-      run(folder, "eval_bias_kv sink " + checkpoint + " --input repeated --context 12 --map none --seed 1"));
+      output_of(folder, "eval_bias_kv sink " + checkpoint + " --input repeated --context 12 --map none --seed 1"));
   CHECK_FALSE(other.contains("maps"));
   CHECK(other["alpha_1"] != json["alpha_1"]);
 
@@ -169,7 +154,7 @@ TEST_CASE("logits: the file holds what was asked for, in the sizes that CHECKPOI
   write_bytes(folder / "tokens.txt", "1 2 3 4 5\n\n29, 0,7,7 8\n6 5 4 3 2");
   std::string command =
       "eval_bias_kv logits --checkpoint " + checkpoint + " --tokens " + (folder / "tokens.txt") + " --out " + out + " ";
-  CHECK(run(folder, command + "--layers 1 --batch 2") == out + "\n");
+  CHECK(output_of(folder, command + "--layers 1 --batch 2") == out + "\n");
   {
     GoldenFile file(out);
     check_shape(file, "tokens", {3, 5});
@@ -188,7 +173,7 @@ TEST_CASE("logits: the file holds what was asked for, in the sizes that CHECKPOI
     for (std::int64_t i = 0; i < 12; ++i) mean += file.tensor("token_loss").item(i) / 12;
     CHECK(file.tensor("loss").item() == doctest::Approx(mean).epsilon(1e-6));
   }
-  run(folder, command + "--precision f64");
+  output_of(folder, command + "--precision f64");
   GoldenFile file(out);
   CHECK(file.has("hidden/0"));
   double mean = 0;
@@ -234,9 +219,9 @@ TEST_CASE("prefix and window: the attribute of a checkpoint is the truth, not wh
   TemporaryFolder folder;
   std::string path = folder / "prefix.h5",
               sizes = " --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task bigram-backcopy";
-  run(folder, "train_baseline init" + sizes + " --window 4 --prefix 5 --out " + path);
+  output_of(folder, "train_baseline init" + sizes + " --window 4 --prefix 5 --out " + path);
   auto loss = [&](const std::string& checkpoint) {
-    return Json::parse(run(folder, "eval_baseline sink --map none --sequences 9 " + checkpoint))["val_loss"]
+    return Json::parse(output_of(folder, "eval_baseline sink --map none --sequences 9 " + checkpoint))["val_loss"]
         .get<double>();
   };
   double own = loss(path);
@@ -251,7 +236,7 @@ TEST_CASE("prefix and window: the attribute of a checkpoint is the truth, not wh
                       path + " --run " + (folder / "run");
   check_error(folder, begin + " --prefix 5", 2, path + " has window = 4, this run has 0: give --window 4");
   check_error(folder, begin + " --window 4", 2, path + " has prefix = 5, this run has 0: give --prefix 5");
-  run(folder, begin + " --window 4 --prefix 5");
+  output_of(folder, begin + " --window 4 --prefix 5");
 }
 
 TEST_CASE("logits: with a prefix the loss is the mean that training takes, over the targets it does not give away") {
@@ -262,7 +247,7 @@ TEST_CASE("logits: with a prefix the loss is the mean that training takes, over 
     return "eval_baseline logits --precision f64 --checkpoint " + path + " --tokens " + (folder / "tokens.txt") +
            " --out " + out;
   };
-  run(folder, command("1 2 3 4 5 6\n7 8 9 10 11 12\n") + " --batch 1");
+  output_of(folder, command("1 2 3 4 5 6\n7 8 9 10 11 12\n") + " --batch 1");
   GoldenFile file(out);
   double mean = 0, all = 0;
   for (std::int64_t i = 0; i < 10; ++i) {
@@ -354,13 +339,13 @@ TEST_CASE("eval: a file that is no checkpoint, or not as one is stored, is told 
 TEST_CASE("eval sink: --epsilon and --length add a table and leave the other scores as they are") {
   TemporaryFolder folder;
   std::string path = folder / "small.h5";
-  run(folder,
-      "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --prefix 2 --task "
-      "bigram-backcopy --out " +
-          path);
+  output_of(folder,
+            "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --prefix 2 --task "
+            "bigram-backcopy --out " +
+                path);
   std::string sink = "eval_baseline sink --threads 1 --input random --sequences 5 " + path;
-  Json plain = Json::parse(run(folder, sink)),
-       both = Json::parse(run(folder, sink + " --epsilon 0,0.3,1 --length 20,5"));
+  Json plain = Json::parse(output_of(folder, sink)),
+       both = Json::parse(output_of(folder, sink + " --epsilon 0,0.3,1 --length 20,5"));
   CHECK_FALSE(plain.contains("by_length"));
   CHECK(both["by_length"]["length"] == Json({20, 5}));
   CHECK(both["by_length"]["epsilon"] == Json({0, 0.3, 1}));
@@ -370,10 +355,10 @@ TEST_CASE("eval sink: --epsilon and --length add a table and leave the other sco
   CHECK(both["by_length"]["sink_k_raw"][1].size() == 3);
   CHECK(both["by_length"]["sink_k_raw"][1][0].size() == 5);
   for (const char* key : {"sink_epsilon", "sink_1", "val_loss", "context"}) CHECK_MESSAGE(plain[key] == both[key], key);
-  Json shorter = Json::parse(run(folder, sink + " --length 6,4"));
+  Json shorter = Json::parse(output_of(folder, sink + " --length 6,4"));
   CHECK(shorter["context"] == 6);
   CHECK(shorter["by_length"]["epsilon"] == Json({0.2, 0.3, 0.4}));
-  CHECK(Json::parse(run(folder, sink + " --epsilon 0.1"))["by_length"]["length"] == Json({20}));
+  CHECK(Json::parse(output_of(folder, sink + " --epsilon 0.1"))["by_length"]["length"] == Json({20}));
   check_error(folder, sink + " --length 21", 2, "--length must be at most the 20 tokens of the model, got 21");
   check_error(folder, sink + " --length 2", 2, "--length must be more than the 2 tokens");
   check_error(folder, sink + " --context 8 --length 9", 2, "--length must be at most the 8 tokens that are read");
@@ -386,8 +371,8 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   Tokenizer tokenizer = Tokenizer::train({"the cat sat on the mat"}, 262);
   std::string sizes = " --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task text --vocabulary ",
               bare = folder / "bare.h5", small = folder / "small.h5";
-  run(folder, "train_baseline init" + sizes + "262 --out " + bare);
-  run(folder, "train_baseline init" + sizes + "30 --out " + small);
+  output_of(folder, "train_baseline init" + sizes + "262 --out " + bare);
+  output_of(folder, "train_baseline init" + sizes + "30 --out " + small);
   std::string path = with_attribute(bare, "tokenizer_json", tokenizer.json());
   write_bytes(folder / "cat.txt", "the cat\n");
   std::vector<std::int32_t> ids = tokenizer.encode("the cat");
@@ -395,10 +380,10 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   for (std::int32_t id : ids) line += (line.empty() ? "" : " ") + std::to_string(id);
 
   std::string file = " --text-file " + (folder / "cat.txt");
-  CHECK(run(folder, "eval_baseline tokens " + path + file) == line + "\n");
+  CHECK(output_of(folder, "eval_baseline tokens " + path + file) == line + "\n");
   write_bytes(folder / "ids.txt", line + "\n");
-  Json sentence = Json::parse(run(folder, "eval_baseline sink --threads 1 " + path + file));
-  Json tokens = Json::parse(run(folder, "eval_baseline sink " + path + " --tokens " + (folder / "ids.txt")));
+  Json sentence = Json::parse(output_of(folder, "eval_baseline sink --threads 1 " + path + file));
+  Json tokens = Json::parse(output_of(folder, "eval_baseline sink " + path + " --tokens " + (folder / "ids.txt")));
   CHECK(sentence["input"] == "sentence");
   CHECK(tokens["input"] == "tokens");
   CHECK(sentence["data"] == folder / "cat.txt");
@@ -408,7 +393,8 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   CHECK(sentence["context"] == ids.size());
   CHECK(sentence["maps"]["tokens"][0][0] == tokenizer.token_text(ids[0]));
   for (const char* key : {"val_loss", "alpha_1", "alpha_k", "maps"}) CHECK_MESSAGE(sentence[key] == tokens[key], key);
-  run(folder, "eval_baseline logits --threads 1 --checkpoint " + path + file + " --out " + (folder / "numbers.h5"));
+  output_of(folder,
+            "eval_baseline logits --threads 1 --checkpoint " + path + file + " --out " + (folder / "numbers.h5"));
   check_shape(GoldenFile(folder / "numbers.h5"), "tokens", {1, static_cast<std::int64_t>(ids.size())});
 
   // Cut into sequences; those of a run with a fixed first token all begin with it.
@@ -420,19 +406,20 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   std::string cut;
   for (std::size_t i = 0; i + 1 < ids.size(); i += 2)
     (cut += "7 ").append(std::to_string(ids[i])).append(" ").append(std::to_string(ids[i + 1])).append("\n");
-  CHECK(run(folder, "eval_baseline tokens --context 3 --text-file " + (folder / "mat.txt") + " " + fixed) == cut);
+  CHECK(output_of(folder, "eval_baseline tokens --context 3 --text-file " + (folder / "mat.txt") + " " + fixed) == cut);
   std::string second = with_attribute(path, "config_toml", "fixed-token = 7\nfixed-position = 2\n");
   std::string behind = line;
   behind.insert(line.find(' '), " 7");
-  CHECK(run(folder, "eval_baseline tokens " + second + file) == behind + "\n");
-  CHECK(run(folder, "eval_baseline tokens --text t " + second) == std::to_string(tokenizer.encode("t").at(0)) + " 7\n");
-  Json moved = Json::parse(run(folder, "eval_baseline sink " + second + file));
+  CHECK(output_of(folder, "eval_baseline tokens " + second + file) == behind + "\n");
+  CHECK(output_of(folder, "eval_baseline tokens --text t " + second) ==
+        std::to_string(tokenizer.encode("t").at(0)) + " 7\n");
+  Json moved = Json::parse(output_of(folder, "eval_baseline sink " + second + file));
   CHECK(moved["alpha_fixed"] == moved["alpha_k"][1]);
-  CHECK_FALSE(Json::parse(run(folder, "eval_baseline sink --input random " + second)).contains("alpha_fixed"));
+  CHECK_FALSE(Json::parse(output_of(folder, "eval_baseline sink --input random " + second)).contains("alpha_fixed"));
 
   // --data has a tokenizer where the checkpoint has none.
   write_bytes(folder / "tokenizer.json", tokenizer.json());
-  CHECK(run(folder, "eval_baseline tokens " + bare + file + " --data " + folder.path) == line + "\n");
+  CHECK(output_of(folder, "eval_baseline tokens " + bare + file + " --data " + folder.path) == line + "\n");
   check_error(folder, "eval_baseline sink " + bare + file, 2, "has no tokenizer: give --data FOLDER");
   check_error(folder, "eval_baseline sink " + path + file + " --data none", 2, "the checkpoint has a tokenizer");
   check_error(folder, "eval_baseline sink " + small + file + " --data " + folder.path, 3, "vocabulary 30 tokens");
@@ -448,7 +435,8 @@ namespace {
 // A checkpoint of a context of 20 whose tokenizer is of bytes.
 std::string checkpoint_with_text(const TemporaryFolder& folder, const Tokenizer& tokenizer) {
   const std::string path = folder / "text.h5";
-  run(folder,
+  output_of(
+      folder,
       "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task text --vocabulary 262 "
       "--out " +
           path);
@@ -470,18 +458,19 @@ TEST_CASE("text files: a byte order mark and the last line end are no text; stan
                     mark = "\xEF\xBB\xBF", cat = folder / "cat.txt";
   for (const std::string& bytes : {mark + "the cat", std::string("the cat\r\n"), mark + "the cat\r\n"}) {
     write_bytes(cat, bytes);
-    CHECK(run(folder, "eval_baseline tokens " + path + " --text-file " + cat) == ids + "\n");
+    CHECK(output_of(folder, "eval_baseline tokens " + path + " --text-file " + cat) == ids + "\n");
     Subprocess piped(folder,
                      {"/bin/sh", "-c", program_path("eval_baseline") + " tokens --text-file - " + path + " < " + cat});
     CHECK(piped.wait() == 0);
     CHECK(piped.out() == ids + "\n");
   }
   write_bytes(cat, "the\xEF\xBB\xBF cat\n\n");  // these are text
-  CHECK(run(folder, "eval_baseline tokens " + path + " --text-file " + cat) ==
+  CHECK(output_of(folder, "eval_baseline tokens " + path + " --text-file " + cat) ==
         printed(tokenizer, "the\xEF\xBB\xBF cat\n") + "\n");
   auto measured = [&](const std::string& name, const std::string& bytes, const std::string& flags) {
     write_bytes(folder / name, bytes);
-    return Json::parse(run(folder, "eval_baseline sink --threads 1 " + path + flags + (folder / name)))["alpha_k"];
+    return Json::parse(
+        output_of(folder, "eval_baseline sink --threads 1 " + path + flags + (folder / name)))["alpha_k"];
   };
   CHECK(measured("marked.txt", mark + ids, " --tokens ") == measured("ids.txt", ids, " --tokens "));
   const std::string line = "{\"text\": \"the cat\"}\r\n";
@@ -501,9 +490,9 @@ TEST_CASE("one token: its id, its logits, and a first token with all the attenti
   const TemporaryFolder folder;
   const Tokenizer tokenizer = Tokenizer::train({"the cat sat on the mat"}, 262);
   const std::string path = checkpoint_with_text(folder, tokenizer), x = std::to_string(tokenizer.encode("x").at(0));
-  CHECK(run(folder, "eval_baseline tokens --text x " + path) == x + "\n");
-  run(folder, "eval_baseline logits --text x " + path + " --out " + (folder / "one.h5"));
-  run(folder, "eval_baseline logits --text xy " + path + " --out " + (folder / "two.h5"));
+  CHECK(output_of(folder, "eval_baseline tokens --text x " + path) == x + "\n");
+  output_of(folder, "eval_baseline logits --text x " + path + " --out " + (folder / "one.h5"));
+  output_of(folder, "eval_baseline logits --text xy " + path + " --out " + (folder / "two.h5"));
   const GoldenFile one(folder / "one.h5"), two(folder / "two.h5");
   check_shape(one, "logits", {1, 1, 262});
   check_shape(one, "blocks/0/attention", {1, 2, 1, 1});
@@ -550,7 +539,7 @@ TEST_CASE("--bos and --no-bos: a text with the begin token of the model or witho
                    words_of("eval_baseline sink --context 3 " + path + " --text-file " + (folder / "two.jsonl")));
   CHECK(lines.wait() == 0);
   CHECK(contains(lines.err(), "note: 2 texts begin with <|endoftext|>"));
-  const std::string said = run(folder, "eval_baseline attention --no-bos --text cat " + path);
+  const std::string said = output_of(folder, "eval_baseline attention --no-bos --text cat " + path);
   CHECK_MESSAGE(contains(said, "no begin token (--no-bos)"), said);
   path = with_attribute(path, "config_toml", "fixed-token = 7\n");
   CHECK(tokens("") == "7 " + ids);
@@ -573,7 +562,8 @@ TEST_CASE("sink --all-inputs: each input is what it is when measured alone, and 
   TemporaryFolder folder;
   Tokenizer tokenizer = Tokenizer::train({"the cat sat on the mat"}, 262);
   std::string bare = folder / "bare.h5";
-  run(folder,
+  output_of(
+      folder,
       "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task text --vocabulary 262 "
       "--out " +
           bare);
@@ -599,7 +589,8 @@ TEST_CASE("sink --all-inputs: each input is what it is when measured alone, and 
   write_bytes(folder / "b.txt", lines[0] + lines[2]);
   write_bytes(folder / "a.txt", lines[1]);
   std::string sink = "eval_baseline sink --threads 1 " + path, given = " --text-file " + (folder / "texts.jsonl");
-  Json all = Json::parse(run(folder, sink + given + " --all-inputs --context 6 --sequences 9 --seed 3"))["inputs"];
+  Json all =
+      Json::parse(output_of(folder, sink + given + " --all-inputs --context 6 --sequences 9 --seed 3"))["inputs"];
   Subprocess with_table(folder, words_of(sink + given + " --all-inputs --context 6 --length 4,6"));
   CHECK(with_table.wait() == 0);
   for (const char* name : {"natural:", "random:", "begin+repeated:"})
@@ -609,7 +600,7 @@ TEST_CASE("sink --all-inputs: each input is what it is when measured alone, and 
   CHECK_MESSAGE(contains(seeded.err(), "--seed"), seeded.err());
   auto check_same = [&](const std::string& name, const std::string& flags) {
     CAPTURE(name);
-    Json alone = Json::parse(run(folder, sink + flags));
+    Json alone = Json::parse(output_of(folder, sink + flags));
     REQUIRE(all.contains(name));
     for (const char* key : {"val_loss", "alpha_k", "sink_k", "sequences", "context", "hidden_norm_layer_position"})
       CHECK_MESSAGE(all[name][key] == alone[key], key);

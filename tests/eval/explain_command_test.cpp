@@ -7,30 +7,12 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "tests/support/subprocess.h"
+#include "tests/support/check_command.h"
 
 using namespace sink;
 using Json = nlohmann::json;
 
 namespace {
-
-struct Output {
-  int code;
-  std::string out, err;
-};
-
-Output run(const TemporaryFolder& folder, const std::string& line) {
-  Subprocess program(folder, words_of(line));
-  int code = program.wait();
-  return {code, program.out(), program.err()};
-}
-
-void check_refusal(const TemporaryFolder& folder, const std::string& line, int code, const std::string& clue) {
-  Output said = run(folder, line);
-  CHECK(said.code == code);
-  CHECK_MESSAGE(said.err.find(clue) != std::string::npos, line, ": ", said.err);
-  CHECK_MESSAGE(std::count(said.err.begin(), said.err.end(), '\n') == 1, said.err);
-}
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
@@ -38,7 +20,8 @@ bool has(const std::string& text, const std::string& part) { return text.find(pa
 
 TEST_CASE("explain: a text alone is explained by an initial model, which says so") {
   TemporaryFolder folder;
-  Output alone = run(folder, "eval_baseline --text hello"), named = run(folder, "eval_baseline explain --text hello");
+  Outcome alone = outcome_of(folder, "eval_baseline --text hello"),
+          named = outcome_of(folder, "eval_baseline explain --text hello");
   CHECK(alone.code == 0);
   CHECK(alone.out == named.out);
   CHECK(alone.err.empty());
@@ -49,15 +32,15 @@ TEST_CASE("explain: a text alone is explained by an initial model, which says so
   CHECK(has(alone.out, "in the general form:"));
   CHECK(has(alone.out, "in the familiar one:"));
   CHECK_FALSE(has(alone.out, "Backward"));
-  CHECK(run(folder, "eval_baseline --text hello --seed 1").out != alone.out);
-  Output other = run(folder, "eval_op_sigmoid_none --text hello --backward");
+  CHECK(outcome_of(folder, "eval_baseline --text hello --seed 1").out != alone.out);
+  Outcome other = outcome_of(folder, "eval_op_sigmoid_none --text hello --backward");
   CHECK(has(other.out, "g(x) = 1 / (1 + e^-x)"));
   CHECK(has(other.out, "z(S_i) = 1\n"));
   CHECK_FALSE(has(other.out, "familiar"));
   CHECK(has(other.out, "query i = 3"));
   CHECK(has(other.out, "= |do_i|"));
   CHECK(has(other.out, "attention Sigmoid"));
-  CHECK(has(run(folder, "eval_baseline --text hello --full").out.substr(0, 700), ", 0."));
+  CHECK(has(outcome_of(folder, "eval_baseline --text hello --full").out.substr(0, 700), ", 0."));
 }
 
 TEST_CASE("explain: the JSON stands on stdout, the table beside it on stderr") {
@@ -65,7 +48,7 @@ TEST_CASE("explain: the JSON stands on stdout, the table beside it on stderr") {
   std::string what = "eval_bias_kv explain --text-file " + (folder / "text") +
                      " --heads 4 --kv-heads 2 --window 3 --prefix 1 --head 3 --layer 1 --query 6 --backward";
   write_bytes(folder / "text", "a\tb \xc3\xb6 cd\n");
-  Output table = run(folder, what), both = run(folder, what + " --json");
+  Outcome table = outcome_of(folder, what), both = outcome_of(folder, what + " --json");
   CHECK(both.err == table.out);
   Json json = Json::parse(both.out);
   CHECK(json["ablation"] == "bias_kv");
@@ -96,51 +79,51 @@ TEST_CASE("explain: the JSON stands on stdout, the table beside it on stderr") {
 TEST_CASE("explain: a checkpoint is explained by its own tokens, and its place in training is said") {
   TemporaryFolder folder;
   std::string path = folder / "model.h5";
-  CHECK(run(folder,
-            "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task "
-            "bigram-backcopy --out " +
-                path)
+  CHECK(outcome_of(folder,
+                   "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task "
+                   "bigram-backcopy --out " +
+                       path)
             .code == 0);
   write_bytes(folder / "ids", "1 2 3 4\n5 6 7 8\n");
   std::string what = "eval_baseline explain --checkpoint " + path + " --tokens " + (folder / "ids");
-  Output said = run(folder, what);
+  Outcome said = outcome_of(folder, what);
   CHECK(said.code == 0);
   CHECK(has(said.out, path + ", step 0: not trained"));
   CHECK(said.err == "note: the first of 2 sequences is explained\n");
   CHECK(has(said.out, "query i = 3"));
 
   write_bytes(folder / "ids", "1 2 3 4\n");
-  check_refusal(folder, what + " --layer 1", 2, "--layer must be from 0 to 0, the layers of the model; got 1");
-  check_refusal(folder, what + " --seed 1", 2, "without a checkpoint");
-  check_refusal(folder, what + " --width 8", 2, "without a checkpoint");
-  check_refusal(folder, "eval_bias_k explain --checkpoint " + path + " --text x", 4, "eval_baseline");
-  check_refusal(folder, "eval_baseline explain", 2, "--text, --text-file or --tokens");
-  check_refusal(folder, "eval_baseline --text hello --query 5", 2, "--query must be from 0 to 4");
-  check_refusal(folder, "eval_baseline --text hello --width 15", 2, "--heads must divide --d-model");
-  check_refusal(folder, "eval_baseline --text hello --kv-heads many", 2, "--kv-heads must be a whole number");
-  check_refusal(folder, "eval_baseline --nothing", 2, "--nothing");
+  check_error(folder, what + " --layer 1", 2, "--layer must be from 0 to 0, the layers of the model; got 1");
+  check_error(folder, what + " --seed 1", 2, "without a checkpoint");
+  check_error(folder, what + " --width 8", 2, "without a checkpoint");
+  check_error(folder, "eval_bias_k explain --checkpoint " + path + " --text x", 4, "eval_baseline");
+  check_error(folder, "eval_baseline explain", 2, "--text, --text-file or --tokens");
+  check_error(folder, "eval_baseline --text hello --query 5", 2, "--query must be from 0 to 4");
+  check_error(folder, "eval_baseline --text hello --width 15", 2, "--heads must divide --d-model");
+  check_error(folder, "eval_baseline --text hello --kv-heads many", 2, "--kv-heads must be a whole number");
+  check_error(folder, "eval_baseline --nothing", 2, "--nothing");
 }
 
 TEST_CASE("explain: a page replaces a page, and nothing else of the user's") {
   TemporaryFolder folder;
   std::string page = folder / "row.html", what = "eval_baseline --text hello --html " + page;
-  CHECK(run(folder, what).code == 0);
+  CHECK(outcome_of(folder, what).code == 0);
   std::string first = read_bytes(page);
   CHECK(has(first, "content=\"Sinklab explain\""));
   CHECK_FALSE(has(first, "{{"));
   CHECK_FALSE(has(first, "https://"));
   CHECK(has(first, "Query 4 \u201co\u201d in layer 0, head 0: Softmax"));
-  CHECK(run(folder, what + " --backward").code == 0);
+  CHECK(outcome_of(folder, what + " --backward").code == 0);
   CHECK(read_bytes(page).size() > first.size());
   write_bytes(page, "mine");
-  check_refusal(folder, what, 2, "--force");
+  check_error(folder, what, 2, "--force");
   CHECK(read_bytes(page) == "mine");
-  CHECK(run(folder, what + " --force").code == 0);
+  CHECK(outcome_of(folder, what + " --force").code == 0);
   CHECK(read_bytes(page) == first);
-  check_refusal(folder, "eval_baseline --text hello --html " + (folder / "none/row.html"), 8, "none");
+  check_error(folder, "eval_baseline --text hello --html " + (folder / "none/row.html"), 8, "none");
   // A page with all queries of a long text would be too large: it has only the one asked for, with a note.
   write_bytes(folder / "text", std::string(300, 'a'));
-  CHECK(run(folder, "eval_baseline --text-file " + (folder / "text") + " --html " + page).code == 0);
+  CHECK(outcome_of(folder, "eval_baseline --text-file " + (folder / "text") + " --html " + page).code == 0);
   CHECK(read_bytes(page).size() < 1000000);
   CHECK(has(read_bytes(page), "Other queries are left out"));
 }
@@ -148,8 +131,8 @@ TEST_CASE("explain: a page replaces a page, and nothing else of the user's") {
 TEST_CASE("explain: a command line that means nothing is refused before anything is printed") {
   TemporaryFolder folder;
   auto refused = [&](const std::string& line, int code, const std::string& clue) {
-    check_refusal(folder, line, code, clue);
-    CHECK(run(folder, line).out.empty());
+    check_error(folder, line, code, clue);
+    CHECK(outcome_of(folder, line).out.empty());
   };
   refused("eval_baseline --text hello --seed -1", 2, "--seed must be a whole number from 0 to");
   refused("eval_baseline --text hello --seed many", 2, "got `many`");
@@ -157,11 +140,11 @@ TEST_CASE("explain: a command line that means nothing is refused before anything
   refused("eval_baseline --text x --backward", 3, "at least two tokens");
   write_bytes(folder / "ids", "120\n");
   refused("eval_baseline --backward --tokens " + (folder / "ids"), 3, "at least two token ids");
-  Output one = run(folder, "eval_baseline --text x");
+  Outcome one = outcome_of(folder, "eval_baseline --text x");
   CHECK(one.code == 0);
   CHECK(has(one.out, "query i = 0 `x`"));
   CHECK(has(one.out, "row sum 1.0000; most goes to key 0 `x`: 1.0000"));
-  CHECK(run(folder, "eval_baseline --tokens " + (folder / "ids")).code == 0);
+  CHECK(outcome_of(folder, "eval_baseline --tokens " + (folder / "ids")).code == 0);
   refused("eval_baseline hello", 2,
           "`hello` is no command of eval_baseline: expected attention, view, lens, sink, logits, tokens, explain, "
           "interventions, quantise, generate, chat, stream, score, import or export");
@@ -173,7 +156,7 @@ TEST_CASE("explain: of a long row the table shows the first keys, the last and t
   for (int n = 0; n < 300; ++n) text += static_cast<char>('a' + n * n % 23);
   write_bytes(folder / "text", text);
   std::string what = "eval_baseline --text-file " + (folder / "text") + " --query 250 --backward";
-  Output full = run(folder, what + " --full"), both = run(folder, what + " --json");
+  Outcome full = outcome_of(folder, what + " --full"), both = outcome_of(folder, what + " --json");
   Json json = Json::parse(both.out);
   CHECK(json["keys"].size() == 251);
   CHECK(json["tokens"].size() == 300);

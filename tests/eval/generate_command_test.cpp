@@ -10,6 +10,7 @@
 #include "engine/io/printable.h"
 #include "engine/io/utf8.h"
 #include "tests/model/open_golden.h"
+#include "tests/support/check_command.h"
 #include "tests/support/pseudo_terminal.h"
 
 using namespace sink;
@@ -17,37 +18,13 @@ using Json = nlohmann::json;
 
 namespace {
 
-struct Output {
-  int code;
-  std::string out, err;
-};
-
-Output outcome(const TemporaryFolder& folder, const std::vector<std::string>& words) {
-  Subprocess program(folder, words);
-  int code = program.wait();
-  return {code, program.out(), program.err()};
-}
-
-std::string run(const TemporaryFolder& folder, const std::string& line) {
-  Output said = outcome(folder, words_of(line));
-  CHECK_MESSAGE(said.code == 0, line, ": ", said.err);
-  return said.out;
-}
-
-void check_error(const TemporaryFolder& folder, const std::string& line, int code, const std::string& clue) {
-  Output said = outcome(folder, words_of(line));
-  CHECK_MESSAGE(said.code == code, line, ": ", said.err);
-  CHECK_MESSAGE(said.err.find(clue) != std::string::npos, line, ": ", said.err);
-  CHECK_MESSAGE(std::count(said.err.begin(), said.err.end(), '\n') == 1, said.err);
-}
-
 constexpr const char* kSizes =
     " --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task text --vocabulary 262 --out ";
 
 // Initial values, and a tokenizer of bytes.
 std::string checkpoint_with_text(const TemporaryFolder& folder, const std::string& ablation = "baseline") {
   const std::string bare = folder / "bare.h5", path = folder / (ablation + ".h5");
-  run(folder, "train_" + ablation + " init" + kSizes + bare);
+  output_of(folder, "train_" + ablation + " init" + kSizes + bare);
   Checkpoint checkpoint = load_checkpoint(bare);
   checkpoint.attributes["tokenizer_json"] = Tokenizer::train({"the cat sat on the mat"}, 262).json();
   save_checkpoint(path, checkpoint);
@@ -55,8 +32,9 @@ std::string checkpoint_with_text(const TemporaryFolder& folder, const std::strin
 }
 
 // Of a shell, so that there is something on standard input.
-Output piped(const TemporaryFolder& folder, const std::string& lines, const std::string& line) {
-  return outcome(folder, {"/bin/sh", "-c", "printf '" + lines + "' | " + std::string(SINK_BINARY_DIR) + "/" + line});
+Outcome piped(const TemporaryFolder& folder, const std::string& lines, const std::string& line) {
+  return outcome_of(
+      Subprocess(folder, {"/bin/sh", "-c", "printf '" + lines + "' | " + std::string(SINK_BINARY_DIR) + "/" + line}));
 }
 
 // Whether a terminal would take any of it for more than text: a control character, or a byte that is not UTF-8.
@@ -79,7 +57,7 @@ TEST_CASE("generate and chat: escape sequences of a model do not reach a termina
   // Nearly uniform over 262 tokens, 256 of which are single bytes.
   const std::string drawn = " --temperature 100 --max-new-tokens 600 --window 8 --threads 1 ";
   const std::string generate = "eval_baseline generate --ignore-eos --text cat" + drawn + path;
-  const std::string exact = run(folder, generate);
+  const std::string exact = output_of(folder, generate);
   REQUIRE(commands_a_terminal(exact));
   REQUIRE(contains(exact, "\x1b"));
   const TerminalOutput shown = run_on_terminal(words_of(generate), folder / "stderr");
@@ -91,7 +69,7 @@ TEST_CASE("generate and chat: escape sequences of a model do not reach a termina
   write_bytes(folder / "lines.txt", "a\nb\nc\nd\n");
   const std::vector<std::string> chat{"/bin/sh", "-c",
                                       program_path("eval_baseline chat") + drawn + path + " < " + folder / "lines.txt"};
-  REQUIRE(commands_a_terminal(outcome(folder, chat).out));
+  REQUIRE(commands_a_terminal(outcome_of(Subprocess(folder, chat)).out));
   const TerminalOutput answers = run_on_terminal(chat, folder / "stderr");
   CHECK(answers.code == 0);
   CHECK_FALSE(commands_a_terminal(answers.bytes));
@@ -104,29 +82,29 @@ TEST_CASE("generate: the JSON that a terminal shows holds no control character e
       "eval_baseline generate --ignore-eos --json --text cat --temperature 100 --max-new-tokens 600 --window 8 "
       "--threads 1 " +
       path;
-  REQUIRE(commands_a_terminal(run(folder, line)));  // U+007F
+  REQUIRE(commands_a_terminal(output_of(folder, line)));  // U+007F
   CHECK_FALSE(commands_a_terminal(run_on_terminal(words_of(line), folder / "stderr").bytes));
 }
 
 TEST_CASE("generate: the same seed, the same text; another, another") {
   TemporaryFolder folder;
   const std::string path = checkpoint_with_text(folder), line = "eval_baseline generate --threads 1 " + path;
-  const Json greedy = Json::parse(run(folder, line + " --text cat --max-new-tokens 8 --json"));
+  const Json greedy = Json::parse(output_of(folder, line + " --text cat --max-new-tokens 8 --json"));
   CHECK(greedy["prompt"] == Json(Tokenizer::train({"the cat sat on the mat"}, 262).encode("cat")));
   CHECK(greedy["tokens"].size() == 8);
   auto drawn = [&](const std::string& more) {
-    return Json::parse(
-        run(folder, line + " --text cat --max-new-tokens 12 --json --ignore-eos --temperature 1 " + more))["tokens"];
+    return Json::parse(output_of(
+        folder, line + " --text cat --max-new-tokens 12 --json --ignore-eos --temperature 1 " + more))["tokens"];
   };
   CHECK(drawn("--seed 4") == drawn("--seed 4"));
   CHECK(drawn("--seed 4") != drawn("--seed 5"));
   CHECK(drawn("--seed 4 --top-p 1e-9") == drawn("--seed 5 --top-p 1e-9"));  // the most likely one alone
 
   write_bytes(folder / "ids.txt", "5 6 7\n");
-  const Json ids =
-      Json::parse(run(folder, line + " --tokens " + (folder / "ids.txt") + " --max-new-tokens 3 --json --ignore-eos"));
+  const Json ids = Json::parse(
+      output_of(folder, line + " --tokens " + (folder / "ids.txt") + " --max-new-tokens 3 --json --ignore-eos"));
   CHECK(ids["prompt"] == Json({5, 6, 7}));
-  CHECK(run(folder, line + " --text cat --max-new-tokens 1").substr(0, 3) == "cat");
+  CHECK(output_of(folder, line + " --text cat --max-new-tokens 1").substr(0, 3) == "cat");
 }
 
 TEST_CASE("generate: the text of the JSON keeps its first space where a tokenizer decodes a text without it") {
@@ -161,18 +139,18 @@ TEST_CASE("generate: the text of the JSON keeps its first space where a tokenize
         {"byte_fallback", false},
         {"fuse_unk", true}}}};
   TemporaryFolder folder;
-  run(folder,
-      "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task text "
-      "--vocabulary 40 --out " +
-          (folder / "bare.h5"));
+  output_of(folder,
+            "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task text "
+            "--vocabulary 40 --out " +
+                (folder / "bare.h5"));
   Checkpoint checkpoint = load_checkpoint(folder / "bare.h5");
   checkpoint.attributes["tokenizer_json"] = tokenizer.dump();
   save_checkpoint(folder / "words.h5", checkpoint);
   int with_space = 0, without = 0;
   for (int seed = 0; seed < 12; ++seed) {
-    const Json made =
-        Json::parse(run(folder, "eval_baseline generate --text cat --json --temperature 2 --max-new-tokens 3 --seed " +
-                                    std::to_string(seed) + " " + (folder / "words.h5")));
+    const Json made = Json::parse(
+        output_of(folder, "eval_baseline generate --text cat --json --temperature 2 --max-new-tokens 3 --seed " +
+                              std::to_string(seed) + " " + (folder / "words.h5")));
     std::string expected;
     for (const auto& id : made["tokens"]) {
       const std::string& word = words[id.get<std::size_t>()];
@@ -190,8 +168,8 @@ TEST_CASE("generate: ends with the context, or goes on where older tokens are fo
   const std::string path = checkpoint_with_text(folder);
   const std::string line = "eval_baseline generate --ignore-eos --json --max-new-tokens 60 --text cat " + path;
   const auto prompt = Tokenizer::train({"the cat sat on the mat"}, 262).encode("cat").size();
-  CHECK(Json::parse(run(folder, line))["tokens"].size() == 20 - prompt + 1);
-  CHECK(Json::parse(run(folder, line + " --window 6 --keep-first 2"))["tokens"].size() == 60);
+  CHECK(Json::parse(output_of(folder, line))["tokens"].size() == 20 - prompt + 1);
+  CHECK(Json::parse(output_of(folder, line + " --window 6 --keep-first 2"))["tokens"].size() == 60);
   check_error(folder, line + " --keep-first 2", 2, "--window");
   check_error(folder, line + " --window 20 --keep-first 2", 2, "first 2 + window 20");
   check_error(folder, line + " --top-p 1.5", 2, "--top-p");
@@ -215,7 +193,8 @@ TEST_CASE("generate: ends at the end tokens of a model's files, in place and as 
   write_bytes(folder / "ids.txt", "5 6 7\n");
   const std::string more = " --tokens " + folder / "ids.txt" + " --max-new-tokens 8 --json --temperature 1 --seed 3";
   auto tokens = [&](const std::string& of, const std::string& flags = "") {
-    return Json::parse(run(folder, "eval_baseline generate " + of + more + flags))["tokens"].get<std::vector<int>>();
+    return Json::parse(output_of(folder, "eval_baseline generate " + of + more + flags))["tokens"]
+        .get<std::vector<int>>();
   };
   const std::vector<int> all = tokens(model, " --ignore-eos");
   REQUIRE(all.size() == 8);
@@ -226,12 +205,12 @@ TEST_CASE("generate: ends at the end tokens of a model's files, in place and as 
   write_bytes(model + "/config.json", config.dump());
   CHECK(tokens(model) == std::vector<int>(all.begin(), end));
   CHECK(tokens(model, " --ignore-eos") == all);
-  run(folder, "eval_baseline import " + model + " " + checkpoint);
+  output_of(folder, "eval_baseline import " + model + " " + checkpoint);
   CHECK(load_checkpoint(checkpoint).attribute("end_tokens") == std::to_string(*end) + " 39");
   CHECK(tokens(checkpoint) == std::vector<int>(all.begin(), end));
   CHECK(tokens(checkpoint, " --ignore-eos") == all);
   auto exported = [&](const std::string& from, const std::string& to) {
-    run(folder, "eval_baseline export " + from + " " + folder / to);
+    output_of(folder, "eval_baseline export " + from + " " + folder / to);
     return Json::parse(read_bytes(folder / to + "/config.json"))["eos_token_id"];
   };
   CHECK(exported(model, "exported_model") == Json{*end, 39});
@@ -265,7 +244,7 @@ TEST_CASE("chat: a run's fixed token stands where the tokenizer would put its be
   CHECK(answer("7", "fixed-token = 3\n").out == answer("3", "").out);
   CHECK(answer("3", "").out.size() > 2);
   CHECK(answer("7", "").out != answer("3", "").out);
-  const Output refused = answer("7", "fixed-token = 3\nfixed-position = 5\n");
+  const Outcome refused = answer("7", "fixed-token = 3\nfixed-position = 5\n");
   CHECK(refused.code == 2);
   CHECK_MESSAGE(refused.err.find("a fixed token at position 5") != std::string::npos, refused.err);
 }
@@ -279,7 +258,7 @@ TEST_CASE("export: the fixed first token of a run is the begin token of its fold
     checkpoint.attributes["config_toml"] = settings;
     const std::string path = folder / "fixed.h5", out = folder / std::to_string(++made);
     save_checkpoint(path, checkpoint);
-    run(folder, "eval_baseline export " + path + " " + out);
+    output_of(folder, "eval_baseline export " + path + " " + out);
     return Json::parse(read_bytes(out + "/config.json"))["bos_token_id"];
   };
   CHECK(begin_token("fixed-token = 3\n") == 3);
@@ -304,13 +283,13 @@ TEST_CASE("generate: --data that is not read, and a file of many texts, are refu
 TEST_CASE("chat: an answer for every line, until there are no more or the context is full") {
   TemporaryFolder folder;
   const std::string line = "eval_baseline chat --max-new-tokens 1 " + checkpoint_with_text(folder);
-  const Output full = piped(folder, "the cat sat on the mat, and on it the cat sat\\n", line);
+  const Outcome full = piped(folder, "the cat sat on the mat, and on it the cat sat\\n", line);
   CHECK(full.code == 0);
   CHECK(full.err.find("the context of 20 tokens is full") != std::string::npos);
-  const Output two = piped(folder, "a\\nb\\n", line + " --window 8 --keep-first 4");
+  const Outcome two = piped(folder, "a\\nb\\n", line + " --window 8 --keep-first 4");
   CHECK_MESSAGE(two.code == 0, two.err);
   CHECK(std::count(two.out.begin(), two.out.end(), '\n') >= 2);
-  const Output none = piped(folder, "", line);
+  const Outcome none = piped(folder, "", line);
   CHECK(none.code == 0);
   CHECK(none.out.empty());
   check_error(folder, line + " --template chat", 2, "--template");
@@ -327,7 +306,7 @@ TEST_CASE("stream: a row for each that is kept, of a text far longer than the co
   for (int n = 0; n < 30; ++n) text += "the cat sat on the mat ";
   write_bytes(folder / "cats.txt", text);
   const std::string line = "eval_baseline stream --threads 1 --text-file " + (folder / "cats.txt") + " " + path;
-  const Json json = Json::parse(run(folder, line + " --keep all,8,2+6 --stretches 4 --max-tokens 100"));
+  const Json json = Json::parse(output_of(folder, line + " --keep all,8,2+6 --stretches 4 --max-tokens 100"));
   CHECK(json["tokens"] == 100);
   CHECK(json["context"] == 20);
   REQUIRE(json["policies"].size() == 3);
@@ -336,7 +315,7 @@ TEST_CASE("stream: a row for each that is kept, of a text far longer than the co
     CHECK(policy["stretches"].size() == 4);
     CHECK(policy["loss"].get<double>() > 4);
   }
-  CHECK(Json::parse(run(folder, line + " --max-tokens 30"))["policies"].size() == 4);
+  CHECK(Json::parse(output_of(folder, line + " --max-tokens 30"))["policies"].size() == 4);
   check_error(folder, line + " --keep 8,four", 2, "`four`");
   check_error(folder, "eval_baseline stream " + path, 2, "stream needs --text-file");
   check_error(folder, "eval_baseline stream --text x " + path, 2, "at least two tokens, got 1");

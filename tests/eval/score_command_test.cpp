@@ -9,9 +9,9 @@
 #include "engine/io/checkpoint.h"
 #include "eval/text_sequences.h"
 #include "tests/model/open_golden.h"
+#include "tests/support/check_command.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/golden_file.h"
-#include "tests/support/subprocess.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -19,21 +19,15 @@ using Json = nlohmann::json;
 
 namespace {
 
-std::string run(const TemporaryFolder& folder, const std::string& line) {
-  Subprocess program(folder, words_of(line));
-  CHECK_MESSAGE(program.wait() == 0, line, ": ", program.err());
-  return program.out();
-}
-
 // A tokenizer of bytes, and of what it learned of this.
 Tokenizer tokenizer() { return Tokenizer::train({"the cat sat on the mat"}, 262); }
 
 std::string checkpoint_with_text(const TemporaryFolder& folder) {
   const std::string bare = folder / "bare.h5", path = folder / "model.h5";
-  run(folder,
-      "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 30 --task text "
-      "--vocabulary 262 --out " +
-          bare);
+  output_of(folder,
+            "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 30 --task text "
+            "--vocabulary 262 --out " +
+                bare);
   Checkpoint checkpoint = load_checkpoint(bare);
   checkpoint.attributes["tokenizer_json"] = tokenizer().json();
   save_checkpoint(path, checkpoint);
@@ -46,8 +40,8 @@ double log_probability(const TemporaryFolder& folder, const std::string& model, 
   std::string text;
   for (std::int32_t id : ids) text += std::to_string(id) + " ";
   write_bytes(folder / "ids.txt", text + "\n");
-  run(folder, "eval_baseline logits --force --precision f64 --checkpoint " + model + " --tokens " + folder / "ids.txt" +
-                  " --out " + folder / "logits.h5");
+  output_of(folder, "eval_baseline logits --force --precision f64 --checkpoint " + model + " --tokens " +
+                        folder / "ids.txt" + " --out " + folder / "logits.h5");
   const Tensor logits_1TV = GoldenFile(folder / "logits.h5").tensor("logits");
   const std::int64_t V = logits_1TV.dim(2);
   double sum = 0;
@@ -74,7 +68,7 @@ TEST_CASE("score: log-probabilities of continuations and choices are those of th
   auto expected = [&](const std::string& context, const std::string& whole) {
     return log_probability(folder, model, words.encode(whole), words.encode(context).size());
   };
-  std::istringstream lines(run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl"));
+  std::istringstream lines(output_of(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl"));
   const std::vector<std::pair<std::string, std::string>> pairs{{"the cat", "the cat sat on"}, {"a", "ab"}};
   std::string line;
   for (const auto& [context, whole] : pairs) {
@@ -83,7 +77,8 @@ TEST_CASE("score: log-probabilities of continuations and choices are those of th
     CHECK(score["logprob"].get<double>() == doctest::Approx(expected(context, whole)).epsilon(1e-5));
     CHECK(score["tokens"] == words.encode(whole).size() - words.encode(context).size());
   }
-  const Json question = Json::parse(run(folder, "eval_baseline score " + model + " " + folder / "questions.jsonl"));
+  const Json question =
+      Json::parse(output_of(folder, "eval_baseline score " + model + " " + folder / "questions.jsonl"));
   std::size_t best = 0;
   for (std::size_t n = 0; n < 3; ++n) {
     const std::string choice = std::vector<std::string>{" cat", " mat on a", " x"}[n];
@@ -123,11 +118,11 @@ TEST_CASE("score: what has no context stands behind the token that the model's f
     Json with = Json::parse(config);
     with["bos_token_id"] = begin;
     write_bytes(model + "/config.json", with.dump());
-    const Json score = Json::parse(run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl"));
+    const Json score = Json::parse(output_of(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl"));
     const double expected = log_probability(folder, model, {begin, 3, 14, 6}, 1);
     CHECK(score["logprob"].get<double>() == doctest::Approx(expected).epsilon(1e-5));
-    const Json given = Json::parse(run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl" +
-                                                   " --prefix-token " + std::to_string(begin)));
+    const Json given = Json::parse(output_of(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl" +
+                                                         " --prefix-token " + std::to_string(begin)));
     CHECK(given["logprob"] == score["logprob"]);
   }
   // The tokenizer's own word goes before config.json's, as with lm-evaluation-harness, which does not read the latter.
@@ -141,7 +136,7 @@ TEST_CASE("score: what has no context stands behind the token that the model's f
     Json with = Json::parse(text);
     with["tokenizer_class"] = "PreTrainedTokenizerFast";
     write_bytes(model + "/tokenizer_config.json", with.dump());
-    const Json score = Json::parse(run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl"));
+    const Json score = Json::parse(output_of(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl"));
     CHECK(score["logprob"].get<double>() ==
           doctest::Approx(log_probability(folder, model, {begin, 3, 14, 6}, 1)).epsilon(1e-5));
   }
@@ -158,7 +153,7 @@ TEST_CASE(
   const Tokenizer words = tokenizer();
   const auto check = [&](const std::string& option, std::int32_t with_context, std::int32_t without_context) {
     CAPTURE(option);
-    std::istringstream lines(run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl" + option));
+    std::istringstream lines(output_of(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl" + option));
     const auto expected = [&](std::int32_t first, const std::string& text, std::size_t context) {
       std::vector<std::int32_t> ids = words.encode(text);
       ids.insert(ids.begin(), first);
@@ -175,7 +170,7 @@ TEST_CASE(
   save_checkpoint(model, checkpoint);
   check(" --bos", 9, 9);
   auto scored = [&](const std::string& flags) {
-    return run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl" + flags);
+    return output_of(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl" + flags);
   };
   const std::string without = scored("");
   CHECK(without != scored(" --bos"));
@@ -213,11 +208,13 @@ TEST_CASE("score: lm-evaluation-harness's adapter hands on what score says") {
       folder / "lines.jsonl",
       "{\"context\": \"the cat\", \"continuation\": \" sat on\"}\n{\"context\": \"a\", \"continuation\": \"b\"}\n"
       "{\"context\": \"\", \"continuation\": \"the mat\"}\n");
-  const Json said = Json::parse(run(folder, "/usr/bin/env PYTHONPATH=" + folder.path + ":" + SINK_SOURCE_DIR +
-                                                "/tools/lm_eval PYTHONDONTWRITEBYTECODE=1 "
-                                                "/usr/bin/python3 " +
-                                                folder / "ask.py" + " " + program_path("eval_baseline") + " " + model));
-  std::istringstream lines(run(folder, "eval_baseline score --prefix-token 5 " + model + " " + folder / "lines.jsonl"));
+  const Json said =
+      Json::parse(output_of(folder, "/usr/bin/env PYTHONPATH=" + folder.path + ":" + SINK_SOURCE_DIR +
+                                        "/tools/lm_eval PYTHONDONTWRITEBYTECODE=1 "
+                                        "/usr/bin/python3 " +
+                                        folder / "ask.py" + " " + program_path("eval_baseline") + " " + model));
+  std::istringstream lines(
+      output_of(folder, "eval_baseline score --prefix-token 5 " + model + " " + folder / "lines.jsonl"));
   std::string line;
   for (const Json& answer : {said[0][0], said[0][1], Json{said[1][0], nullptr}}) {
     REQUIRE(std::getline(lines, line));

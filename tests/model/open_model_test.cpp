@@ -22,8 +22,6 @@
 using namespace sink;
 using namespace sink::test;
 
-namespace {}  // namespace
-
 TEST_CASE("open models: the logits of each family are those of transformers, as numbers and in place") {
   for (const auto& [name, family] : golden_models())
     for (const std::string& path : {kModels + name, kModels + name + ".gguf", kModels + name + ".bin"}) {
@@ -152,6 +150,41 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
 
 namespace {
 
+std::string gguf_file(const std::string& name) { return read_file("test", kModels + name + ".gguf"); }
+
+// A GGUF file that a test changes.
+struct ChangedFile {
+  const TemporaryFolder folder;
+  const std::string path = folder / "changed.gguf";
+
+  OpenModel open(const std::string& bytes) const {
+    write_file_atomically(path, bytes);
+    return open_model(path);
+  }
+  Sizes sizes(const std::string& bytes) const { return open(bytes).config.sizes; }
+  // Opened, or loaded by a program.
+  void refused(const std::string& bytes, std::initializer_list<std::string> parts,
+               const Ablation* program = nullptr) const {
+    check_refused(
+        [&] {
+          const OpenModel model = open(bytes);
+          if (program) model.load(*program, DType::F32);
+        },
+        parts, Exit::corrupt_checkpoint);
+  }
+};
+
+std::string renamed(std::string bytes, const std::string& from, const std::string& to) {
+  const std::size_t at = bytes.find(from);
+  REQUIRE_MESSAGE(at != std::string::npos, from);
+  return bytes.replace(at, from.size(), to);
+}
+std::string renamed_everywhere(std::string bytes, const std::string& from, const std::string& to) {
+  REQUIRE(from.size() == to.size());
+  for (std::size_t at = 0; (at = bytes.find(from, at)) != std::string::npos;) bytes.replace(at, from.size(), to);
+  return bytes;
+}
+
 // A GGUF file with the value of a key replaced, of as many bytes.
 template <class T>
 std::string with_gguf_value(const std::string& bytes, const std::string& key, T value) {
@@ -216,10 +249,9 @@ std::string with_gguf_tokenizer(const std::string& bytes) {
 
 TEST_CASE(
     "open models: the tokenizer of a GGUF file is read whatever its tensors are called; Phi-3's takes white space") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path + "/tokens.gguf";
-  auto ids = [&](const std::string& text) {
-    const OpenModel open = open_model(path);
+  const ChangedFile file;
+  auto ids = [&](const std::string& bytes, const std::string& text) {
+    const OpenModel open = file.open(bytes);
     const std::optional<Tokenizer> tokenizer = tokenizer_of(open);
     REQUIRE(tokenizer.has_value());
     CHECK(text_refusal(open, tokenizer).empty());
@@ -230,24 +262,22 @@ TEST_CASE(
   using Ids = std::vector<std::int32_t>;
   for (const char* name : {"llama", "phi3", "longrope", "falcon", "falcon_1_norm", "mixtral", "mixtral_older"}) {
     CAPTURE(name);
-    const std::string bytes = with_gguf_tokenizer(read_file("test", kModels + name + ".gguf"));
-    write_file_atomically(path, bytes);
-    CHECK(ids("a</s> b<s> c") == Ids{29, 3, 2, 29, 29, 4, 1, 29, 29, 5});
-    write_file_atomically(path, with_gguf_key(bytes, "general.name", "My Phi-3 Mini"));
-    CHECK(ids("a</s> b<s> c") == Ids{29, 3, 2, 29, 4, 1, 29, 29, 5});
-    CHECK(prefix_token(open_model(path), tokenizer_of(open_model(path)).value()) == std::nullopt);
-    write_file_atomically(path, with_gguf_key(bytes, "tokenizer.ggml.bos_token_id", 7u));
-    CHECK(prefix_token(open_model(path), tokenizer_of(open_model(path)).value()) == 7);
+    const std::string bytes = with_gguf_tokenizer(gguf_file(name));
+    CHECK(ids(bytes, "a</s> b<s> c") == Ids{29, 3, 2, 29, 29, 4, 1, 29, 29, 5});
+    const std::string phi = with_gguf_key(bytes, "general.name", "My Phi-3 Mini");
+    CHECK(ids(phi, "a</s> b<s> c") == Ids{29, 3, 2, 29, 4, 1, 29, 29, 5});
+    const OpenModel of_phi = file.open(phi);
+    CHECK(prefix_token(of_phi, tokenizer_of(of_phi).value()) == std::nullopt);
+    const OpenModel of_seven = file.open(with_gguf_key(bytes, "tokenizer.ggml.bos_token_id", 7u));
+    CHECK(prefix_token(of_seven, tokenizer_of(of_seven).value()) == 7);
   }
-  const std::string falcon = with_gguf_key(read_file("test", kModels + "falcon.gguf"), "tokenizer.ggml.model", "gpt2");
-  write_file_atomically(path, with_gguf_key(falcon, "tokenizer.ggml.pre", "falcon"));
-  const OpenModel open = open_model(path);
+  const std::string falcon = with_gguf_key(gguf_file("falcon"), "tokenizer.ggml.model", "gpt2");
+  const OpenModel open = file.open(with_gguf_key(falcon, "tokenizer.ggml.pre", "falcon"));
   CHECK_FALSE(tokenizer_of(open).has_value());
   CHECK(text_refusal(open, std::nullopt) ==
         "its pre-tokenizer (`tokenizer.ggml.pre` is `falcon`) is not computed here");
   CHECK(text_note(open).empty());
-  write_file_atomically(path, falcon);
-  CHECK(contains(text_note(open_model(path)), "does not name its pre-tokenizer (`tokenizer.ggml.pre`)"));
+  CHECK(contains(text_note(file.open(falcon)), "does not name its pre-tokenizer (`tokenizer.ggml.pre`)"));
 }
 
 TEST_CASE("open models: texts end at the ids of config.json, generation_config.json or the metadata of a GGUF file") {
@@ -272,144 +302,110 @@ TEST_CASE("open models: texts end at the ids of config.json, generation_config.j
   write_file_atomically(generation, "[]");
   check_refused([&] { end_tokens(open_model(path)); }, {"generation_config.json"}, Exit::corrupt_checkpoint);
 
-  const std::string gguf = folder.path + "/ends.gguf";
-  std::string bytes = read_file("test", kModels + "llama.gguf");
+  const ChangedFile file;
+  std::string bytes = gguf_file("llama");
   CHECK(end_tokens(open_model(kModels + "llama.gguf")).empty());
   bytes = with_gguf_key(with_gguf_key(bytes, "tokenizer.ggml.eos_token_id", 4u), "tokenizer.ggml.eot_token_id", 9u);
-  write_file_atomically(gguf, with_gguf_key(bytes, "tokenizer.ggml.eom_token_id", 41u));
-  CHECK(end_tokens(open_model(gguf)) == Ids{4, 9});
+  CHECK(end_tokens(file.open(with_gguf_key(bytes, "tokenizer.ggml.eom_token_id", 41u))) == Ids{4, 9});
   // And tokens by their names, here </s>.
-  std::string named = with_gguf_tokenizer(read_file("test", kModels + "llama.gguf"));
-  CHECK(end_tokens(open_model((write_file_atomically(gguf, named), gguf))) == Ids{2});
+  std::string named = with_gguf_tokenizer(gguf_file("llama"));
+  CHECK(end_tokens(file.open(named)) == Ids{2});
   named = with_gguf_key(with_gguf_key(named, "tokenizer.ggml.eos_token_id", 7u), "tokenizer.ggml.fim_pad_token_id", 8u);
-  CHECK(end_tokens(open_model((write_file_atomically(gguf, named), gguf))) == Ids{7, 8, 2});
+  CHECK(end_tokens(file.open(named)) == Ids{7, 8, 2});
   CHECK(end_tokens(open_model(kModels + "llama2c.bin")).empty());
 }
 
 TEST_CASE("open models: sizes that no model has, and 0 where it is no default, are refused by name: GGUF") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path + "/sizes.gguf", llama = read_file("test", kModels + "llama.gguf");
-  auto refused = [&](const std::string& bytes, std::initializer_list<std::string> parts) {
-    write_file_atomically(path, bytes);
-    check_refused([&] { open_model(path); }, parts, Exit::corrupt_checkpoint);
-  };
+  const ChangedFile file;
+  const std::string llama = gguf_file("llama");
   const std::string base = "llama.rope.freq_base", epsilon = "llama.attention.layer_norm_rms_epsilon";
   const std::string key_length = "llama.attention.key_length", kv_heads = "llama.attention.head_count_kv";
   for (float value : {0.0f, -1.0f, 1e-45f, 0.5f, 1e30f, NAN, INFINITY}) {
     CAPTURE(value);
-    refused(with_gguf_value(llama, base, value), {value <= 0 || value != value ? base : "`rope.freq_base`"});
-    refused(with_gguf_value(llama, epsilon, value),
-            {value <= 0 || value != value ? epsilon : "`attention.layer_norm_rms_epsilon`"});
+    file.refused(with_gguf_value(llama, base, value), {value <= 0 || value != value ? base : "`rope.freq_base`"});
+    file.refused(with_gguf_value(llama, epsilon, value),
+                 {value <= 0 || value != value ? epsilon : "`attention.layer_norm_rms_epsilon`"});
   }
   for (const std::string& key : {key_length, kv_heads})
-    refused(with_gguf_value(llama, key, 0), {key, "above 0, got 0"});
+    file.refused(with_gguf_value(llama, key, 0), {key, "above 0, got 0"});
   // Another key of as many letters, and of one more.
-  auto renamed = [&](const std::string& key, const std::string& to) {
-    std::string bytes = llama;
-    return bytes.replace(bytes.find(key), key.size(), to);
-  };
-  refused(renamed(key_length, "llama.attention.kez_length"), {"llama.attention.kez_length", "not known"});
-  refused(renamed(epsilon, "llama.attention.layer_norm_rms_epsilom"), {"llama.attention.layer_norm_rms_epsilom"});
+  file.refused(renamed(llama, key_length, "llama.attention.kez_length"), {"llama.attention.kez_length", "not known"});
+  file.refused(renamed(llama, epsilon, "llama.attention.layer_norm_rms_epsilom"),
+               {"llama.attention.layer_norm_rms_epsilom"});
   // Rotations of a part of a head, and a vocabulary of another size than the embedding's.
-  refused(with_gguf_value(renamed(key_length, "llama.rope.dimension_count"), "llama.rope.dimension_count", 4),
-          {"rotations of some", "got 4"});
+  file.refused(
+      with_gguf_value(renamed(llama, key_length, "llama.rope.dimension_count"), "llama.rope.dimension_count", 4),
+      {"rotations of some", "got 4"});
   if (program_of("gpt_neox")) {
-    const std::string neox = read_file("test", kModels + "gpt_neox.gguf"), count = "gptneox.rope.dimension_count";
-    refused(with_gguf_value(neox, count, 0), {count, "above 0"});
+    const std::string count = "gptneox.rope.dimension_count";
+    file.refused(with_gguf_value(gguf_file("gpt_neox"), count, 0), {count, "above 0"});
   }
   if (program_of("gpt_oss"))
-    refused(with_gguf_value(read_file("test", kModels + "gpt_oss_gguf.gguf"), "gpt-oss.rope.freq_base", 1.0f),
-            {"YaRN", "above 1, got 1"});
+    file.refused(with_gguf_value(gguf_file("gpt_oss_gguf"), "gpt-oss.rope.freq_base", 1.0f),
+                 {"YaRN", "above 1, got 1"});
   const std::string swa = "gemma3.rope.freq_base_swa";
-  refused(with_gguf_value(read_file("test", kModels + "gemma3_gguf.gguf"), swa, 0.0f), {swa, "above 0"});
-  refused(with_gguf_value(read_file("test", kModels + "gemma3_gguf.gguf"), swa, 1e-30f), {"`rope.freq_base_swa`"});
+  file.refused(with_gguf_value(gguf_file("gemma3_gguf"), swa, 0.0f), {swa, "above 0"});
+  file.refused(with_gguf_value(gguf_file("gemma3_gguf"), swa, 1e-30f), {"`rope.freq_base_swa`"});
 }
 
 TEST_CASE(
     "open models: a GGUF file of Granite without positions or with factors that no model has is refused by name") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path + "/granite.gguf", sound = read_file("test", kModels + "granite.gguf");
-  auto refused = [&](const std::string& bytes, std::initializer_list<std::string> parts) {
-    write_file_atomically(path, bytes);
-    check_refused([&] { open_model(path); }, parts, Exit::corrupt_checkpoint);
-  };
-  refused(with_gguf_value(sound, "granite.rope.scaling.finetuned", false), {"Granite without rotary positions"});
+  const ChangedFile file;
+  const std::string sound = gguf_file("granite");
+  file.refused(with_gguf_value(sound, "granite.rope.scaling.finetuned", false), {"Granite without rotary positions"});
   for (const char* key :
        {"granite.attention.scale", "granite.embedding_scale", "granite.residual_scale", "granite.logit_scale"})
-    refused(with_gguf_value(sound, key, 0.0f), {key, "above 0"});
-  refused(with_gguf_value(sound, "granite.logit_scale", 1e-30f), {"factor of logits"});
-  refused(with_gguf_value(sound, "granite.residual_scale", INFINITY), {"factor of outputs of sublayers"});
-  std::string llama = sound;  // which has no such keys
-  for (std::size_t at = 0; (at = llama.find("granite", at)) != std::string::npos;) llama.replace(at, 7, "qwenxxx", 7);
-  refused(llama, {"`qwenxxx`", "granite"});
+    file.refused(with_gguf_value(sound, key, 0.0f), {key, "above 0"});
+  file.refused(with_gguf_value(sound, "granite.logit_scale", 1e-30f), {"factor of logits"});
+  file.refused(with_gguf_value(sound, "granite.residual_scale", INFINITY), {"factor of outputs of sublayers"});
+  file.refused(renamed_everywhere(sound, "granite", "qwenxxx"), {"`qwenxxx`", "granite"});
 }
 
 TEST_CASE("open models: a GGUF file of Phi-3: without a window where it says 0, with both lists of longrope or none") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path + "/phi3.gguf";
-  const std::string bytes = read_file("test", kModels + "phi3.gguf");
+  const ChangedFile file;
   CHECK(open_model(kModels + "phi3.gguf").config.sizes.window == 5);
-  write_file_atomically(path, with_gguf_value(bytes, "phi3.attention.sliding_window", 0));
-  CHECK(open_model(path).config.sizes.window == 0);
-  auto refused = [&](const std::string& changed, std::initializer_list<std::string> parts) {
-    write_file_atomically(path, changed);
-    check_refused([&] { open_model(path); }, parts, Exit::corrupt_checkpoint);
-  };
-  auto renamed = [](std::string text, const std::string& from, const std::string& to) {
-    return text.replace(text.find(from), from.size(), to);
-  };
-  const std::string sound = read_file("test", kModels + "longrope.gguf"), factor = "phi3.rope.scaling.attn_factor";
+  CHECK(file.sizes(with_gguf_value(gguf_file("phi3"), "phi3.attention.sliding_window", 0)).window == 0);
+  const std::string sound = gguf_file("longrope"), factor = "phi3.rope.scaling.attn_factor";
   const Sizes sizes = open_model(kModels + "longrope.gguf").config.sizes;
   CHECK(sizes.long_rope.short_E == std::vector<double>{1, 1.25, 1.5});
   CHECK(sizes.long_rope.long_E == std::vector<double>{1.5, 2.5, 9});
   CHECK(sizes.long_rope.length == doctest::Approx(std::sqrt(1 + std::log(2.0) / std::log(16.0))).epsilon(1e-7));
   CHECK(sizes.rotary_context == 16);
-  refused(renamed(sound, "rope_factors_short", "rope_factors_shirt"), {"rope_factors_short.weight"});
-  refused(renamed(renamed(sound, "rope_factors_short", "rope_factors_shirt"), "rope_factors_long", "rope_factors_lung"),
-          {factor, "longrope"});
-  refused(with_gguf_value(sound, factor, 0.0f), {"attention factor"});
-  refused(with_gguf_value(sound, "phi3.rope.dimension_count", 4), {"rope_factors_short.weight", "every two", "4"});
-  std::string other = sound;
-  for (std::size_t at = 0; (at = other.find("phi3", at)) != std::string::npos;) other.replace(at, 4, "gpt2", 4);
-  refused(other, {"rope_factors_long.weight", "only computed for phi3"});
+  file.refused(renamed(sound, "rope_factors_short", "rope_factors_shirt"), {"rope_factors_short.weight"});
+  file.refused(
+      renamed(renamed(sound, "rope_factors_short", "rope_factors_shirt"), "rope_factors_long", "rope_factors_lung"),
+      {factor, "longrope"});
+  file.refused(with_gguf_value(sound, factor, 0.0f), {"attention factor"});
+  file.refused(with_gguf_value(sound, "phi3.rope.dimension_count", 4), {"rope_factors_short.weight", "every two", "4"});
+  file.refused(renamed_everywhere(sound, "phi3", "gpt2"), {"rope_factors_long.weight", "only computed for phi3"});
 }
 
 TEST_CASE("open models: a rotary factor in a GGUF file of Gemma 2 counts in all layers") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path + "/gemma2.gguf", factor = "gemma2.rope.scaling.factor";
-  const std::string linear = with_gguf_key(
-      with_gguf_key(read_file("test", kModels + "gemma2_gguf.gguf"), "gemma2.rope.scaling.type", "linear"), factor,
-      4.0f);
-  write_file_atomically(path, linear);
-  CHECK(open_model(path).config.sizes.rotary_factor == 4);
-  CHECK(open_model(path).config.sizes.rotary_local_base == 0);  // without the factor, as in Gemma 3
-  const float base = static_cast<float>(open_model(path).config.sizes.rotary_base);
-  write_file_atomically(path, with_gguf_key(linear, "gemma2.rope.freq_base_swa", base));
-  CHECK(open_model(path).config.sizes.rotary_local_base == 0);
-  write_file_atomically(path, with_gguf_key(linear, "gemma2.rope.freq_base_swa", 2 * base));
-  check_refused([&] { open_model(path); }, {"`gemma2.rope.freq_base_swa`", factor + "` 1, got 4"},
-                Exit::corrupt_checkpoint);
+  const ChangedFile file;
+  const std::string factor = "gemma2.rope.scaling.factor";
+  const std::string linear =
+      with_gguf_key(with_gguf_key(gguf_file("gemma2_gguf"), "gemma2.rope.scaling.type", "linear"), factor, 4.0f);
+  const Sizes sizes = file.sizes(linear);
+  CHECK(sizes.rotary_factor == 4);
+  CHECK(sizes.rotary_local_base == 0);  // without the factor, as in Gemma 3
+  const std::string local = "gemma2.rope.freq_base_swa";
+  const float base = static_cast<float>(sizes.rotary_base);
+  CHECK(file.sizes(with_gguf_key(linear, local, base)).rotary_local_base == 0);
+  file.refused(with_gguf_key(linear, local, 2 * base), {"`" + local + "`", factor + "` 1, got 4"});
 }
 
 TEST_CASE(
     "open models: a rotary factor in a GGUF file is linear without a type, nothing with none, refused with longrope") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path + "/factor.gguf", type = "llama.rope.scaling.type";
-  const std::string factor =
-      with_gguf_key(read_file("test", kModels + "llama.gguf"), "llama.rope.scaling.factor", 4.0f);
-  write_file_atomically(path, factor);
-  CHECK(open_model(path).config.sizes.rotary_factor == 4);
-  write_file_atomically(path, with_gguf_key(factor, type, "linear"));
-  CHECK(open_model(path).config.sizes.rotary_factor == 4);
-  write_file_atomically(path, with_gguf_key(factor, type, "none"));
-  CHECK(open_model(path).config.sizes.rotary_factor == 0);
-  const std::string longrope =
-      with_gguf_key(read_file("test", kModels + "longrope.gguf"), "phi3.rope.scaling.type", "longrope");
-  write_file_atomically(path, longrope);
-  CHECK(open_model(path).config.sizes.rotary_factor == 0);
-  write_file_atomically(path, with_gguf_key(longrope, "phi3.rope.scaling.factor", 4.0f));
-  check_refused([&] { open_model(path); }, {"`phi3.rope.scaling.factor` must be 1 with longrope, got 4"},
-                Exit::corrupt_checkpoint);
+  const ChangedFile file;
+  const std::string type = "llama.rope.scaling.type";
+  const std::string factor = with_gguf_key(gguf_file("llama"), "llama.rope.scaling.factor", 4.0f);
+  CHECK(file.sizes(factor).rotary_factor == 4);
+  CHECK(file.sizes(with_gguf_key(factor, type, "linear")).rotary_factor == 4);
+  CHECK(file.sizes(with_gguf_key(factor, type, "none")).rotary_factor == 0);
+  const std::string longrope = with_gguf_key(gguf_file("longrope"), "phi3.rope.scaling.type", "longrope");
+  CHECK(file.sizes(longrope).rotary_factor == 0);
+  file.refused(with_gguf_key(longrope, "phi3.rope.scaling.factor", 4.0f),
+               {"`phi3.rope.scaling.factor` must be 1 with longrope, got 4"});
 }
 
 TEST_CASE("open models: with LongRoPE a text that becomes long is refused, and one that is long is continued") {
@@ -438,8 +434,7 @@ TEST_CASE("open models: with LongRoPE a text that becomes long is refused, and o
 }
 
 TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3 or of experts is refused by name") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path + "/other.gguf";
+  const ChangedFile file;
   for (auto [name, key, why] :
        {std::tuple{"olmo2", "olmo2.attention.sliding_window", "OLMo 3 is not computed here"},
         {"qwen2", "qwen2.expert_count", "a mixture of experts is only computed here for llama (mixtral), granitemoe, qwen3moe, olmoe and gpt-oss"},
@@ -453,40 +448,28 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
         {"granite", "granite.attention.sliding_window", "a window is only computed"},
         {"smollm3", "smollm3.attention.sliding_window", "a window is only computed"},
         {"llama", "llama.attention.sliding_window_pattern", "is only computed for gpt-oss, gemma2 and gemma3"},
-        {"qwen2", "qwen2.attention.sliding_window_pattern", "is only computed for gpt-oss, gemma2 and gemma3"}}) {
-    write_file_atomically(path, with_gguf_key(read_file("test", kModels + name + ".gguf"), key, 4u));
-    check_refused([&] { open_model(path); }, {why}, Exit::corrupt_checkpoint);
-  }
+        {"qwen2", "qwen2.attention.sliding_window_pattern", "is only computed for gpt-oss, gemma2 and gemma3"}})
+    file.refused(with_gguf_key(gguf_file(name), key, 4u), {why});
   // llama.cpp rotates the blocks with a window by this base, in gpt-oss too.
   for (auto [name, architecture] :
        {std::pair{"gpt_oss_gguf", "gpt-oss"}, {"llama", "llama"}, {"phi3", "phi3"}, {"gpt2", "gpt2"}}) {
     CAPTURE(name);
-    const std::string file = kModels + name + ".gguf", key = std::string(architecture) + ".rope.freq_base_swa";
-    const WeightFile weights = open_weights(file);
+    const std::string key = std::string(architecture) + ".rope.freq_base_swa";
+    const WeightFile weights = open_weights(kModels + name + ".gguf");
     const MetadataValue* given = weights.find_metadata(std::string(architecture) + ".rope.freq_base");
     const auto base = static_cast<float>(given ? given->real() : 10000);
-    write_file_atomically(path, with_gguf_key(read_file("test", file), key, base + 1));
-    check_refused([&] { open_model(path); }, {"`" + key + "`", "only computed for gemma2 and gemma3"},
-                  Exit::corrupt_checkpoint);
-    write_file_atomically(path, with_gguf_key(read_file("test", file), key, base));
-    CHECK(open_model(path).config.sizes.rotary_local_base == 0);
+    file.refused(with_gguf_key(gguf_file(name), key, base + 1),
+                 {"`" + key + "`", "only computed for gemma2 and gemma3"});
+    CHECK(file.sizes(with_gguf_key(gguf_file(name), key, base)).rotary_local_base == 0);
   }
-  write_file_atomically(path,
-                        with_gguf_key(read_file("test", kModels + "qwen2.gguf"), "qwen2.attention.sliding_window", 0u));
-  CHECK(open_model(path).config.sizes.window == 0);
-  std::string falcon = read_file("test", kModels + "falcon.gguf");
-  write_file_atomically(path, falcon.replace(falcon.find("jploski"), 7, "another"));
-  check_refused([&] { open_model(path); }, {"`falcon.tensor_data_layout`", "jploski"}, Exit::corrupt_checkpoint);
-  std::string gemma = read_file("test", kModels + "gemma3_gguf.gguf");
-  write_file_atomically(path, gemma.replace(gemma.find(raw(6, 8) + "gemma3") + 8, 6, "phimoe"));
-  check_refused([&] { open_model(path); }, {"`phimoe` is not known here", "gptneox"}, Exit::corrupt_checkpoint);
-  const std::string gemma2 = read_file("test", kModels + "gemma2_gguf.gguf");
+  CHECK(file.sizes(with_gguf_key(gguf_file("qwen2"), "qwen2.attention.sliding_window", 0u)).window == 0);
+  file.refused(renamed(gguf_file("falcon"), "jploski", "another"), {"`falcon.tensor_data_layout`", "jploski"});
+  file.refused(renamed(gguf_file("gemma3_gguf"), raw(6, 8) + "gemma3", raw(6, 8) + "phimoe"),
+               {"`phimoe` is not known here", "gptneox"});
+  const std::string gemma2 = gguf_file("gemma2_gguf");
   CHECK(open_model(kModels + "gemma2_gguf.gguf").config.sizes.window == 5);
-  for (auto [key, cap] : {std::pair{"gemma2.attn_logit_softcapping", "50"}, {"gemma2.final_logit_softcapping", "30"}}) {
-    write_file_atomically(path, with_gguf_value(gemma2, key, 20.0f));
-    check_refused([&] { open_model(path); }, {key, std::string("must be ") + cap + ", got 20"},
-                  Exit::corrupt_checkpoint);
-  }
+  for (auto [key, cap] : {std::pair{"gemma2.attn_logit_softcapping", "50"}, {"gemma2.final_logit_softcapping", "30"}})
+    file.refused(with_gguf_value(gemma2, key, 20.0f), {key, std::string("must be ") + cap + ", got 20"});
 }
 
 TEST_CASE("open models: sizes that no model has, and 0 where it is no default, are refused by name: config.json") {
@@ -605,41 +588,38 @@ TEST_CASE("open models: the text model of Gemma 3 with a vision tower, whose ten
 }
 
 TEST_CASE("open models: gpt-oss of today's converter, whose keys say what is computed, and layers by a list") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path + "/gpt_oss.gguf", sound = read_file("test", kModels + "gpt_oss_gguf.gguf");
+  const ChangedFile file;
+  const std::string sound = gguf_file("gpt_oss_gguf");
   const std::string fast = "gpt-oss.rope.scaling.yarn_beta_fast", slow = "gpt-oss.rope.scaling.yarn_beta_slow";
   const std::string pattern = "gpt-oss.attention.sliding_window_pattern";
-  auto sizes_of_file = [&](const std::string& bytes) {
-    write_file_atomically(path, bytes);
-    return open_model(path).config.sizes;
-  };
-  auto refused = [&](const std::string& bytes, std::initializer_list<std::string> parts) {
-    check_refused([&] { sizes_of_file(bytes); }, parts, Exit::corrupt_checkpoint);
-  };
   const std::string today = with_gguf_key(with_gguf_key(sound, fast, 32.0f), slow, 1.0f);
-  const Sizes older = sizes_of_file(sound), newer = sizes_of_file(today);
+  const Sizes older = file.sizes(sound), newer = file.sizes(today);
   CHECK(newer.rotary_factor == older.rotary_factor);
   CHECK(newer.rotary_context == older.rotary_context);
-  refused(with_gguf_key(sound, fast, 16.0f), {fast, "must be 32, got 16"});
-  refused(with_gguf_key(sound, slow, 2.0f), {slow, "must be 1, got 2"});
-  refused(with_gguf_key(sound, "gpt-oss.rope.scaling.yarn_ext_factor", 0.0f), {"yarn_ext_factor", "must be 1, got 0"});
-  refused(with_gguf_key(sound, "gpt-oss.rope.scaling.yarn_attn_factor", 1.0f), {"yarn_attn_factor", "not known here"});
+  file.refused(with_gguf_key(sound, fast, 16.0f), {fast, "must be 32, got 16"});
+  file.refused(with_gguf_key(sound, slow, 2.0f), {slow, "must be 1, got 2"});
+  file.refused(with_gguf_key(sound, "gpt-oss.rope.scaling.yarn_ext_factor", 0.0f),
+               {"yarn_ext_factor", "must be 1, got 0"});
+  file.refused(with_gguf_key(sound, "gpt-oss.rope.scaling.yarn_attn_factor", 1.0f),
+               {"yarn_attn_factor", "not known here"});
 
-  CHECK(sizes_of_file(with_gguf_key(sound, pattern, 2u)).global_every == 2);
+  CHECK(file.sizes(with_gguf_key(sound, pattern, 2u)).global_every == 2);
   auto listed = [&](const std::string& values) {
     return with_gguf_entry(sound, pattern, 9, raw(7, 4) + raw(values.size(), 8) + values);
   };
-  const Sizes first = sizes_of_file(listed({'\0', '\1'}));
+  const Sizes first = file.sizes(listed({'\0', '\1'}));
   CHECK(first.is_global(0));
   CHECK_FALSE(first.is_global(1));
-  CHECK(sizes_of_file(listed({'\1', '\0'})).global_every == 2);
-  CHECK(sizes_of_file(listed({'\0', '\0'})).window == 0);
-  refused(listed({'\0'}), {pattern, "each of 2 layers, got 1"});
+  CHECK(file.sizes(listed({'\1', '\0'})).global_every == 2);
+  CHECK(file.sizes(listed({'\0', '\0'})).window == 0);
+  file.refused(listed({'\0'}), {pattern, "each of 2 layers, got 1"});
 }
 
 TEST_CASE("open models: matrices of zeros are refused by name, but for residual projections before training") {
   const TemporaryFolder folder;
-  const std::string path = folder.path + "/llama.gguf", sound = read_file("test", kModels + "llama.gguf");
+  const ChangedFile changed;
+  const Ablation& program = ablation_named("baseline");
+  const std::string sound = gguf_file("llama");
   // Zeros from a share of the tensor on.
   auto zeroed = [&](std::string bytes, const std::vector<std::string>& names, double from) {
     const WeightFile file = open_weights(kModels + "llama.gguf");
@@ -653,12 +633,9 @@ TEST_CASE("open models: matrices of zeros are refused by name, but for residual 
     }
     return bytes;
   };
-  auto load = [&](const std::string& bytes) {
-    write_file_atomically(path, bytes);
-    open_model(path).load(ablation_named("baseline"), DType::F32);
-  };
+  auto load = [&](const std::string& bytes) { changed.open(bytes).load(program, DType::F32); };
   auto refused = [&](const std::vector<std::string>& names, double from, std::initializer_list<std::string> parts) {
-    check_refused([&] { load(zeroed(sound, names, from)); }, parts, Exit::corrupt_checkpoint);
+    changed.refused(zeroed(sound, names, from), parts, &program);
   };
   for (const char* name : {"token_embd.weight", "output.weight", "blk.1.attn_k.weight", "blk.0.ffn_up.weight",
                            "blk.0.attn_output.weight", "blk.1.ffn_down.weight"}) {
@@ -676,7 +653,7 @@ TEST_CASE("open models: matrices of zeros are refused by name, but for residual 
         std::string tensors = read_file("test", copy + "/model.safetensors");
         std::fill(tensors.begin() + static_cast<std::ptrdiff_t>(tensors.size() / 2), tensors.end(), '\0');
         write_file_atomically(copy + "/model.safetensors", tensors);
-        open_model(copy).load(ablation_named("baseline"), DType::F32);
+        open_model(copy).load(program, DType::F32);
       },
       {"model.safetensors", "zero only"}, Exit::corrupt_checkpoint);
 }
@@ -749,16 +726,10 @@ TEST_CASE("open models: what a hook writes into experts that were not chosen cou
 TEST_CASE("open models: a GGUF file of gpt-oss with other experts, positions or scales is refused by name") {
   const Ablation* program = program_of("gpt_oss");
   if (!program) return;
-  const TemporaryFolder folder;
-  const std::string path = folder.path + "/oss.gguf", sound = read_file("test", kModels + "gpt_oss_gguf.gguf");
+  const ChangedFile changed_file;
+  const std::string sound = gguf_file("gpt_oss_gguf");
   auto refused = [&](const std::string& bytes, std::initializer_list<std::string> parts) {
-    write_file_atomically(path, bytes);
-    check_refused([&] { open_model(path).load(*program, DType::F32); }, parts, Exit::corrupt_checkpoint);
-  };
-  auto renamed = [&](const std::string& from, const std::string& to) {
-    std::string bytes = sound;
-    REQUIRE(from.size() == to.size());
-    return bytes.replace(bytes.find(from), from.size(), to);
+    changed_file.refused(bytes, parts, program);
   };
   refused(with_gguf_value(sound, "gpt-oss.expert_count", 0), {"`gpt-oss.expert_count`", "at least 1"});
   refused(with_gguf_value(sound, "gpt-oss.expert_count", 4), {"router.weight", "(4, 32)", "(5, 32)"});
@@ -766,13 +737,11 @@ TEST_CASE("open models: a GGUF file of gpt-oss with other experts, positions or 
   refused(with_gguf_value(sound, "gpt-oss.expert_feed_forward_length", 32), {"expert_feed_forward_length", "64", "32"});
   refused(with_gguf_value(sound, "gpt-oss.feed_forward_length", 32), {"expert_feed_forward_length", "32", "64"});
   refused(with_gguf_value(sound, "gpt-oss.rope.scaling.original_context_length", 0), {"original_context_length"});
-  refused(renamed("yarn", "warp"), {"`warp`", "yarn is"});
+  refused(renamed(sound, "yarn", "warp"), {"`warp`", "yarn is"});
   refused(with_gguf_value(sound, "gpt-oss.attention.sliding_window", 0), {"`gpt-oss.attention.sliding_window`", "1"});
-  std::string without = sound;  // llama.cpp requires it
-  const std::string window = "gpt-oss.attention.sliding_window";
-  refused(without.replace(without.find(window), window.size(), "general.a_key_that_says_nothing_"),
-          {"`" + window + "`"});
-  refused(renamed("gpt-oss", "gpt-osx"), {"`gpt-osx`", "gpt-oss"});
+  const std::string window = "gpt-oss.attention.sliding_window";  // llama.cpp requires it
+  refused(renamed(sound, window, "general.a_key_that_says_nothing_"), {"`" + window + "`"});
+  refused(renamed(sound, "gpt-oss", "gpt-osx"), {"`gpt-osx`", "gpt-oss"});
   // Of the second block of one row, a scale that is NaN, and one that is infinite with a code that is not 0.
   const WeightFile file = open_weights(kModels + "gpt_oss_gguf.gguf");
   const StoredTensor& down = file.tensor("blk.1.ffn_down_exps.weight");
@@ -871,21 +840,17 @@ TEST_CASE("open models: what is missing, is none, or is cut short") {
   CHECK_NOTHROW(open_model(path));
   std::filesystem::remove(path + "/model.safetensors");
   check_refused([&] { open_model(path); }, {path}, Exit::bad_input);
-  const std::string cut = folder.path + "/cut.gguf", whole = read_file("test", kModels + "llama.gguf");
-  for (std::size_t size : {std::size_t{4}, std::size_t{100}, whole.size() / 2, whole.size() - 1}) {
-    write_file_atomically(cut, whole.substr(0, size));
-    check_refused([&] { open_model(cut).load(ablation_named("baseline"), DType::F32); }, {cut},
-                  Exit::corrupt_checkpoint);
-  }
+  const ChangedFile cut;
+  const std::string whole = gguf_file("llama");
+  for (std::size_t size : {std::size_t{4}, std::size_t{100}, whole.size() / 2, whole.size() - 1})
+    cut.refused(whole.substr(0, size), {cut.path}, &ablation_named("baseline"));
 }
 
 TEST_CASE("open models: tensors whose shapes or types only seem to fit are refused") {
-  const TemporaryFolder folder;
-  const std::string path = folder.path + "/hostile.gguf", sound = read_file("test", kModels + "llama.gguf");
+  const ChangedFile file;
+  const std::string sound = gguf_file("llama");
   auto refused = [&](const std::string& bytes, std::initializer_list<std::string> parts) {
-    write_file_atomically(path, bytes);
-    check_refused([&] { open_model(path).load(ablation_named("baseline"), DType::F32); }, parts,
-                  Exit::corrupt_checkpoint);
+    file.refused(bytes, parts, &ablation_named("baseline"));
   };
   auto place_of = [&](const std::string& name) {
     const std::size_t at = sound.find(name);
@@ -920,9 +885,8 @@ TEST_CASE("open models: tensors whose shapes or types only seem to fit are refus
 
 TEST_CASE("open models: divisors of rotations that are not LLaMA 3's are refused") {
   if (!is_built("llama3")) return;
-  const TemporaryFolder folder;
-  const std::string path = folder.path + "/divisors.gguf";
-  const std::string sound = read_file("test", kModels + "llama3.gguf");
+  const ChangedFile changed;
+  const std::string sound = gguf_file("llama3");
   const WeightFile file = open_weights(kModels + "llama3.gguf");
   const StoredTensor& divisors = file.tensor("rope_freqs.weight");
   REQUIRE(divisors.shape == Shape({4}));
@@ -935,13 +899,10 @@ TEST_CASE("open models: divisors of rotations that are not LLaMA 3's are refused
     CAPTURE(value);
     std::string edited = sound;
     std::memcpy(edited.data() + at + 4 * static_cast<std::size_t>(which), &value, 4);
-    write_file_atomically(path, edited);
-    check_refused([&] { open_model(path); }, {"rope_freqs.weight", "LLaMA 3"}, Exit::corrupt_checkpoint);
+    changed.refused(edited, {"rope_freqs.weight", "LLaMA 3"});
   }
-  std::string other = sound;  // of a family that has none
-  write_file_atomically(path, other.replace(other.find("rope_freqs.weight"), 4, "rape"));
-  check_refused([&] { open_model(path).load(ablation_named("baseline"), DType::F32); }, {"rape_freqs.weight"},
-                Exit::corrupt_checkpoint);
+  changed.refused(renamed(sound, "rope_freqs.weight", "rape_freqs.weight"), {"rape_freqs.weight"},
+                  &ablation_named("baseline"));  // of a family that has none
 }
 
 TEST_CASE("open models: vocab.json and merges.txt are the tokenizer of GPT-2 and OPT, by family; others are refused") {

@@ -103,10 +103,18 @@ TEST_CASE("affine gate: zero weights halve every head, and a large bias adds hal
   // Queries of zero give every value the same weight: then o is the mean, and (o + mean) / 2 is o.
   std::int64_t rows = small_sizes().heads * small_sizes().width_of_head() * small_sizes().width;
   auto no_queries = [&](std::int64_t n, double old) { return n < rows ? 0 : old; };
-  auto uniform = make_model("baseline");
-  set_in_blocks(*affine, "attention.qkv.weight", no_queries);
-  set_in_blocks(*uniform, "attention.qkv.weight", no_queries);
-  CHECK(difference(*affine, *uniform) < 1e-12);
+  for (std::int64_t window : {0, 4}) {
+    CAPTURE(window);
+    Sizes sizes = small_sizes();
+    sizes.window = window;
+    sizes.prefix = window > 0 ? 2 : 0;
+    auto mean = make_model("gate_affine", sizes), uniform = make_model("baseline", sizes);
+    set_in_blocks(*mean, "attention.gate.weight", constant(0));
+    set_in_blocks(*mean, "attention.gate.bias", constant(40));
+    set_in_blocks(*mean, "attention.qkv.weight", no_queries);
+    set_in_blocks(*uniform, "attention.qkv.weight", no_queries);
+    CHECK(difference(*mean, *uniform) < 1e-12);
+  }
 }
 
 TEST_CASE("query-key norm: the length of query and key projections does not matter, and does without it") {

@@ -170,7 +170,7 @@ ALONE = {
                "rows[j] = heads[(i + heads_BHTD.dim(2) * heads_BHTD.dim(3)) % heads_BHTD.size()];"),
     "soft_capped_scores": ("SoftCappedSoftmax: scores as they are", OP + "soft_capped_softmax.h",
                            "return exp_fast(R(cap) * tanh_fast(R(inverse_cap) * x));", "return exp_fast(x);", "gemma2"),
-    "soft_cap": ("soft_cap: no slope", OPS + "soft_cap/soft_cap_math.h", "return 1 - t * t;", "return 1 - 0 * t;", "gemma2"),
+    "soft_cap": ("SoftCap: no slope", OPS + "activation/activation_math.h", "return 1 - t * t;", "return 1 - 0 * t;", "gemma2"),
 }
 
 # What a power loss, a failing disk or a killed parent needs: (what is broken, file, old text, new text, test that must fail).

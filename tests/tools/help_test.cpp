@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/subprocess.h"
+#include "tests/support/check_command.h"
 
 namespace sink {
 namespace {
@@ -15,16 +15,9 @@ const std::vector<std::string> kEvalCommands{"attention", "view",    "lens",    
                                              "tokens",    "explain", "interventions", "quantise", "generate",
                                              "chat",      "stream",  "score",         "import",   "export"};
 
-struct Output {
-  int code;
-  std::string out, err;
-};
-
-Output run(const std::string& command) {
+Outcome run(const std::string& command) {
   const TemporaryFolder folder;
-  const Subprocess program = shell(folder, command);
-  const int code = program.wait();
-  return {code, program.out(), program.err()};
+  return outcome_of(shell(folder, command));
 }
 
 std::vector<std::string> help_commands() {
@@ -51,7 +44,7 @@ std::vector<std::string> help_commands() {
 TEST_CASE("help fits 80 columns and begins with a sentence and the usage") {
   for (const std::string& command : help_commands()) {
     CAPTURE(command);
-    const Output help = run(command);
+    const Outcome help = run(command);
     CHECK(help.code == 0);
     std::istringstream lines(help.out);
     std::size_t longest = 0;
@@ -141,7 +134,7 @@ TEST_CASE("a misspelt or foreign flag is named with the one that is meant") {
       {"sweep study.toml --index", "--index needs a value"}};
   for (const auto& [command, message] : cases) {
     CAPTURE(command);
-    const Output output = run(command);
+    const Outcome output = run(command);
     CHECK(output.code == 2);
     CHECK(output.out.empty());
     CHECK_MESSAGE(output.err.find(message) != std::string::npos, output.err);
@@ -164,7 +157,7 @@ TEST_CASE("an error says what is wrong, what was expected and what to do") {
       {"bench_step --layers x", "--layers must be a number, got `x`"}};
   for (const auto& [command, message] : cases) {
     CAPTURE(command);
-    const Output output = run(command);
+    const Outcome output = run(command);
     CHECK(output.code == 2);
     CHECK(output.out.empty());
     const std::string begin = command.substr(0, command.find(' ')) + ": error: ";
@@ -172,7 +165,7 @@ TEST_CASE("an error says what is wrong, what was expected and what to do") {
     CHECK_MESSAGE(output.err.find(message) != std::string::npos, output.err);
     CHECK(std::count(output.err.begin(), output.err.end(), '\n') == 1);
   }
-  const Output missing = run("eval_baseline sink none.h5 --input random"), folder = run("prepare --text . --out out");
+  const Outcome missing = run("eval_baseline sink none.h5 --input random"), folder = run("prepare --text . --out out");
   CHECK(missing.code == 3);
   CHECK(missing.err ==
         "eval_baseline: error: there is no checkpoint none.h5; a run keeps its own as "
@@ -185,7 +178,7 @@ TEST_CASE("--version of every program names version, commit, build and libraries
   for (const char* program : {"train_baseline", "eval_baseline", "prepare", "report", "sweep", "ablations", "tour",
                               "bench_step", "bench_attention", "bench_stored"}) {
     CAPTURE(program);
-    const Output version = run(std::string(program) + " --version");
+    const Outcome version = run(std::string(program) + " --version");
     CHECK(version.code == 0);
     CHECK(version.out.starts_with(std::string(program) + " "));
     for (const char* line : {"\ncommit: ", "\nbuild: ", "\nlibraries: HDF5 "})
@@ -205,8 +198,8 @@ TEST_CASE("completions: commands, flags and choices, in scripts that their shell
     for (const char* program : {"train_baseline", "eval_baseline", "sweep"}) {
       CAPTURE(shell);
       CAPTURE(program);
-      const Output script = run(std::string(program) + " --completion " + shell + " > script; ! command -v " + shell +
-                                " > /dev/null || " + shell + " -n script");
+      const Outcome script = run(std::string(program) + " --completion " + shell + " > script; ! command -v " + shell +
+                                 " > /dev/null || " + shell + " -n script");
       CHECK(script.code == 0);
       CHECK(script.err.empty());
     }
@@ -216,10 +209,10 @@ TEST_CASE("completions: commands, flags and choices, in scripts that their shell
 TEST_CASE("man pages: every command and flag, without warnings of man") {
   for (const char* program : {"train_baseline", "eval_baseline", "sweep", "prepare"}) {
     CAPTURE(program);
-    const Output page = run(std::string(program) + " --man");
+    const Outcome page = run(std::string(program) + " --man");
     CHECK(page.code == 0);
     CHECK(page.out.starts_with(std::string(".TH ") + program + " 1 "));
-    const Output shown =
+    const Outcome shown =
         run(std::string(program) + " --man > page; ! command -v man > /dev/null || man --warnings -l page > /dev/null");
     CHECK_MESSAGE(shown.err.empty(), shown.err);
   }

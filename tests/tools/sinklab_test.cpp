@@ -7,7 +7,7 @@
 
 #include "tests/model/open_golden.h"
 #include "tests/support/built_ablations.h"
-#include "tests/support/subprocess.h"
+#include "tests/support/check_command.h"
 
 using namespace sink;
 using test::kModels;
@@ -16,16 +16,6 @@ using Json = nlohmann::json;
 
 namespace {
 
-struct Result {
-  int code;
-  std::string out, err;
-};
-Result run(const TemporaryFolder& folder, const std::string& line) {
-  Subprocess program(folder, words_of(line));
-  const int code = program.wait();
-  return {code, program.out(), program.err()};
-}
-
 std::string tokens_in(const TemporaryFolder& folder) {
   const std::string path = folder / "tokens.txt";
   write_bytes(path, "3 1 4 1 5 9 2 6 5 3\n");
@@ -33,16 +23,9 @@ std::string tokens_in(const TemporaryFolder& folder) {
 }
 
 Json summary_of(const TemporaryFolder& folder, const std::string& model) {
-  const Result result = run(folder, "sinklab " + model + " --json --tokens " + tokens_in(folder));
+  const Outcome result = outcome_of(folder, "sinklab " + model + " --json --tokens " + tokens_in(folder));
   CHECK_MESSAGE(result.code == 0, model, ": ", result.err);
   return Json::parse(result.out);
-}
-
-void check_refused(const TemporaryFolder& folder, const std::string& line, int code, const std::string& clue) {
-  const Result result = run(folder, line);
-  CHECK_MESSAGE(result.code == code, line, ": ", result.err);
-  CHECK_MESSAGE(result.err.find(clue) != std::string::npos, line, ": ", result.err);
-  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
 }
 
 // A folder like that of `hf download ORG/NAME`, whose files are links.
@@ -70,8 +53,8 @@ TEST_CASE("sinklab: finds the family of every kind of file") {
     CHECK(summary.at("ablation") == family);
     CHECK(summary.at("tokens").size() == 10);
     // The same as the program of the family says.
-    const Result of_family =
-        run(folder, "eval_" + family + " attention " + kModels + model + " --json --tokens " + tokens_in(folder));
+    const Outcome of_family = outcome_of(
+        folder, "eval_" + family + " attention " + kModels + model + " --json --tokens " + tokens_in(folder));
     CHECK(of_family.code == 0);
     CHECK(Json::parse(of_family.out) == summary);
   }
@@ -84,11 +67,13 @@ TEST_CASE("sinklab: a checkpoint, the folder of a run, a folder with one GGUF fi
       " init --layers 2 --heads 2 --width 16 --feed-forward 12 --context 20 --task text --vocabulary 30 --out " + path;
   for (const std::string ablation : {"baseline", "op_sigmoid_none", "bias_k"}) {
     if (!test::is_built(ablation)) continue;
-    CHECK(run(folder, "train_" + ablation + init + " --force").code == 0);
+    CHECK(outcome_of(folder, "train_" + ablation + init + " --force").code == 0);
     CHECK(summary_of(folder, path).at("ablation") == ablation);
     CHECK(summary_of(folder, folder.path).at("ablation") == ablation);
     CHECK(summary_of(folder, path).at("alpha_star").is_null() == (ablation != "bias_k"));
-    CHECK(run(folder, "eval_" + ablation + " attention " + folder.path + " --tokens " + tokens_in(folder)).code == 0);
+    CHECK(
+        outcome_of(folder, "eval_" + ablation + " attention " + folder.path + " --tokens " + tokens_in(folder)).code ==
+        0);
   }
   const std::string files = folder / "files";
   fs::create_directory(files);
@@ -98,7 +83,7 @@ TEST_CASE("sinklab: a checkpoint, the folder of a run, a folder with one GGUF fi
   CHECK(summary_of(folder, files).at("ablation") == "llama");
   fs::remove(files + "/config.json");
   fs::copy_file(kModels + "llama.gguf", files + "/two.gguf");
-  check_refused(folder, "sinklab " + files + " --tokens " + tokens_in(folder), 2, "2 GGUF files");
+  check_error(folder, "sinklab " + files + " --tokens " + tokens_in(folder), 2, "2 GGUF files");
 
   make_hub_snapshot(folder / "hub", "models--some-one--tiny.model", kModels + "llama");
   ::setenv("HF_HUB_CACHE", (folder / "hub").c_str(), 1);
@@ -115,16 +100,16 @@ TEST_CASE("sinklab: a checkpoint, the folder of a run, a folder with one GGUF fi
   for (const auto& [name, clue] : {std::pair{"gpt2", "ORG/gpt2"},
                                    {"https://models.example/gpt2", "nothing is downloaded"},
                                    {"llama3.2:1b", "Ollama"}})
-    check_refused(folder, std::string("sinklab ") + name + " --tokens " + tokens_in(folder), 3, clue);
+    check_error(folder, std::string("sinklab ") + name + " --tokens " + tokens_in(folder), 3, clue);
   if (test::is_built("gemma3")) {  // whose gains are rounded where 1 is added to them in F32
     make_hub_snapshot(folder / "hub", "models--some-one--gains", kModels + "gemma3");
-    CHECK(run(folder, "eval_gemma3 export some-one/gains " + folder / "by_name").code == 0);
-    CHECK(run(folder, "eval_gemma3 export " + kModels + "gemma3 " + folder / "by_path").code == 0);
+    CHECK(outcome_of(folder, "eval_gemma3 export some-one/gains " + folder / "by_name").code == 0);
+    CHECK(outcome_of(folder, "eval_gemma3 export " + kModels + "gemma3 " + folder / "by_path").code == 0);
     CHECK(read_bytes(folder / "by_name/model.safetensors") == read_bytes(folder / "by_path/model.safetensors"));
   }
-  check_refused(folder, "sinklab some-one/other --tokens " + tokens_in(folder), 3, "run `hf download some-one/other`");
+  check_error(folder, "sinklab some-one/other --tokens " + tokens_in(folder), 3, "run `hf download some-one/other`");
   write_bytes(folder / "hub/models--some-one--tiny.model/refs/main", "../../../../etc");
-  check_refused(folder, "sinklab some-one/tiny.model --tokens " + tokens_in(folder), 3, "hf download");
+  check_error(folder, "sinklab some-one/tiny.model --tokens " + tokens_in(folder), 3, "hf download");
   ::unsetenv("HF_HUB_CACHE");
 }
 
@@ -136,7 +121,7 @@ TEST_CASE("sinklab: a backbone without unembedding has attention and sinks, and 
     return tensor == "lm_head.weight" ? "" : tensor.substr(std::strlen("model."));
   });
   auto json_of = [&](const std::string& command, const std::string& model, const std::string& flags = "") {
-    const Result result = run(folder, "sinklab " + command + " " + model + tokens + flags);
+    const Outcome result = outcome_of(folder, "sinklab " + command + " " + model + tokens + flags);
     CHECK_MESSAGE(result.code == 0, result.err);
     CHECK((result.err.find("a backbone without an unembedding") != std::string::npos) == (model == backbone));
     Json json = Json::parse(result.out);
@@ -161,9 +146,11 @@ TEST_CASE("sinklab: a backbone without unembedding has attention and sinks, and 
     without.erase(key);
   }
   CHECK(with == without);
-  CHECK(run(folder, "sinklab sink " + backbone + tokens).err.find("no loss: no next token") != std::string::npos);
-  CHECK(run(folder, "sinklab sink " + backbone + tokens + " --all-inputs").err.find(" none |") != std::string::npos);
-  CHECK(run(folder, "sinklab view " + backbone + tokens + " --out " + (folder / "view.html")).code == 0);
+  CHECK(outcome_of(folder, "sinklab sink " + backbone + tokens).err.find("no loss: no next token") !=
+        std::string::npos);
+  CHECK(outcome_of(folder, "sinklab sink " + backbone + tokens + " --all-inputs").err.find(" none |") !=
+        std::string::npos);
+  CHECK(outcome_of(folder, "sinklab view " + backbone + tokens + " --out " + (folder / "view.html")).code == 0);
   CHECK(read_bytes(folder / "view.html").find("\"lens\":{\"cells\":[]") != std::string::npos);
   write_bytes(folder / "items", "{\"context\": \"a\", \"continuation\": \"b\"}\n");
   for (const std::string& command :
@@ -171,9 +158,9 @@ TEST_CASE("sinklab: a backbone without unembedding has attention and sinks, and 
         "stream" + tokens, "lens" + tokens, "interventions" + tokens, "explain" + tokens, "import " + (folder / "out"),
         "export " + (folder / "out")}) {
     const std::size_t blank = command.find(' ');
-    check_refused(folder, "sinklab " + command.substr(0, blank) + " " + backbone + command.substr(blank), 4,
-                  "is a backbone without an unembedding (`tie_word_embeddings` is false, and there is no "
-                  "`lm_head.weight`), so it has no logits: expected the commands `attention`, `view` or `sink`");
+    check_error(folder, "sinklab " + command.substr(0, blank) + " " + backbone + command.substr(blank), 4,
+                "is a backbone without an unembedding (`tie_word_embeddings` is false, and there is no "
+                "`lm_head.weight`), so it has no logits: expected the commands `attention`, `view` or `sink`");
   }
   CHECK_FALSE(fs::exists(folder / "out"));
 }
@@ -181,7 +168,7 @@ TEST_CASE("sinklab: a backbone without unembedding has attention and sinks, and 
 TEST_CASE("sinklab: the command may come before or after the model, and is `attention` without one") {
   TemporaryFolder folder;
   const std::string model = kModels + "llama.gguf", tokens = " --tokens " + tokens_in(folder);
-  const Result plain = run(folder, "sinklab " + model + tokens);
+  const Outcome plain = outcome_of(folder, "sinklab " + model + tokens);
   CHECK(plain.code == 0);
   CHECK(plain.out.starts_with("10 tokens, loss "));
   CHECK(plain.out.find("Strongest sinks") != std::string::npos);
@@ -192,36 +179,36 @@ TEST_CASE("sinklab: the command may come before or after the model, and is `atte
   CHECK(plain.err.starts_with("evaluating llama: "));
   for (const std::string& line :
        {"attention " + model, model + " attention", "attention --model " + model, "--model " + model})
-    CHECK(run(folder, "sinklab " + line + tokens).out == plain.out);
-  const Result sink = run(folder, "sinklab " + model + " sink --map none" + tokens);
+    CHECK(outcome_of(folder, "sinklab " + line + tokens).out == plain.out);
+  const Outcome sink = outcome_of(folder, "sinklab " + model + " sink --map none" + tokens);
   CHECK(sink.code == 0);
-  CHECK(sink.err == run(folder, "eval_llama sink " + model + " --map none" + tokens).err);  // the table
+  CHECK(sink.err == outcome_of(folder, "eval_llama sink " + model + " --map none" + tokens).err);  // the table
   // alpha_1 is the one that `sink` measures.
   const double alpha_1 = summary_of(folder, model).at("alpha_1");
   CHECK(alpha_1 == doctest::Approx(Json::parse(sink.out).at("alpha_1").get<double>()).epsilon(1e-5));
 
-  const Result help = run(folder, "sinklab");
+  const Outcome help = outcome_of(folder, "sinklab");
   CHECK(help.code == 0);
   CHECK(help.out.find("Usage: sinklab [COMMAND] MODEL [OPTIONS]") != std::string::npos);
-  CHECK(run(folder, "sinklab sink --help").code == 0);
-  check_refused(folder, "sinklab sink", 2, "sinklab sink MODEL");
-  check_refused(folder, "sinklab --text hello", 2, "sinklab attention MODEL");
-  check_refused(folder, "sinklab " + model, 2, "--text");
-  check_refused(folder, "sinklab " + (folder / "nothing.gguf") + tokens, 3, "nothing.gguf");
-  check_refused(folder, "sinklab " + model + " --txt hello", 2, "did you mean --text?");
+  CHECK(outcome_of(folder, "sinklab sink --help").code == 0);
+  check_error(folder, "sinklab sink", 2, "sinklab sink MODEL");
+  check_error(folder, "sinklab --text hello", 2, "sinklab attention MODEL");
+  check_error(folder, "sinklab " + model, 2, "--text");
+  check_error(folder, "sinklab " + (folder / "nothing.gguf") + tokens, 3, "nothing.gguf");
+  check_error(folder, "sinklab " + model + " --txt hello", 2, "did you mean --text?");
 }
 
 TEST_CASE("sinklab: --out keeps a file of another kind") {
   TemporaryFolder folder;
   const std::string out = folder / "out.json",
                     line = "sinklab " + kModels + "llama --tokens " + tokens_in(folder) + " --out " + out;
-  CHECK(run(folder, line).code == 0);
+  CHECK(outcome_of(folder, line).code == 0);
   CHECK(Json::parse(read_bytes(out)).at("schema") == 1);
-  CHECK(run(folder, line).code == 0);
+  CHECK(outcome_of(folder, line).code == 0);
   write_bytes(out, "mine");
-  check_refused(folder, line, 2, "--force");
+  check_error(folder, line, 2, "--force");
   CHECK(read_bytes(out) == "mine");
-  CHECK(run(folder, line + " --force").code == 0);
+  CHECK(outcome_of(folder, line + " --force").code == 0);
 }
 
 TEST_CASE("sinklab: a run with a document mask shows its first document, with the values of that document alone") {
@@ -229,13 +216,15 @@ TEST_CASE("sinklab: a run with a document mask shows its first document, with th
   std::string text;
   for (int n = 0; n < 2000; ++n) text += "Line " + std::to_string(n * n) + " of a document.\n<|endoftext|>\n";
   write_bytes(folder / "text.txt", text);
-  REQUIRE(run(folder, "prepare --vocab 280 --text " + folder / "text.txt" + " --out " + folder / "data").code == 0);
-  REQUIRE(run(folder,
-              "train_baseline --layers 1 --heads 2 --width 16 --feed-forward 32 --context 64 --batch 2 --steps 1 "
-              "--document-mask --data " +
-                  folder / "data" + " --run " + folder / "run")
-              .code == 0);
-  const Result masked = run(folder, "sinklab " + folder / "run" + " --json");
+  REQUIRE(outcome_of(folder, "prepare --vocab 280 --text " + folder / "text.txt" + " --out " + folder / "data").code ==
+          0);
+  REQUIRE(
+      outcome_of(folder,
+                 "train_baseline --layers 1 --heads 2 --width 16 --feed-forward 32 --context 64 --batch 2 --steps 1 "
+                 "--document-mask --data " +
+                     folder / "data" + " --run " + folder / "run")
+          .code == 0);
+  const Outcome masked = outcome_of(folder, "sinklab " + folder / "run" + " --json");
   REQUIRE_MESSAGE(masked.code == 0, masked.err);
   const Json shown = Json::parse(masked.out);
   const std::size_t tokens = shown.at("tokens").size();
@@ -245,6 +234,6 @@ TEST_CASE("sinklab: a run with a document mask shows its first document, with th
   for (const Json& token : shown.at("tokens")) ids += token.dump() + " ";
   write_bytes(folder / "ids.txt", ids);
   const Json given =
-      Json::parse(run(folder, "sinklab " + folder / "run" + " --json --tokens " + folder / "ids.txt").out);
+      Json::parse(outcome_of(folder, "sinklab " + folder / "run" + " --json --tokens " + folder / "ids.txt").out);
   CHECK(shown.at("alpha_1") == given.at("alpha_1"));
 }

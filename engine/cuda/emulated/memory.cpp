@@ -280,10 +280,6 @@ void copy_on_device(void* to, const void* from, std::size_t bytes) {
   access_device({to, from}, bytes, "copy on the device", [&] { std::memcpy(to, from, bytes); });
 }
 
-void set_device_bytes(void* device, int value, std::size_t bytes) {
-  access_device({device}, bytes, "set", [&] { std::memset(device, value, bytes); });
-}
-
 DeviceAccess::DeviceAccess() {
   watch_faults();
   ++memory().kernels;

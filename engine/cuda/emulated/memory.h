@@ -27,11 +27,10 @@ void drop_device(void* memory);
 // Whether an address is in an allocation or its guard pages.
 bool is_device_memory(const void* address);
 
-// As cudaMemcpy and cudaMemset. Throw where a range of device memory is not inside of one allocation.
+// As cudaMemcpy. Throw where a range of device memory is not inside of one allocation.
 void copy_to_device(void* device, const void* host, std::size_t bytes);
 void copy_from_device(void* host, const void* device, std::size_t bytes);
 void copy_on_device(void* to, const void* from, std::size_t bytes);
-void set_device_bytes(void* device, int value, std::size_t bytes);
 
 // Held while a kernel runs and during copies, allocations and frees: the device does one thing at a time.
 std::recursive_mutex& device_mutex();

@@ -1,4 +1,4 @@
-// The functions of feed-forward layers and feature maps, each with its derivative.
+// The functions of feed-forward layers, feature maps and logits, each with its derivative.
 //
 // To add one: write its struct below and its name in SINK_ACTIVATION_FUNCTIONS. R is double in ref:: and float in
 // cpu::, where the compiler makes vector code of these functions: write them without branches (a ?: is fine), with the
@@ -6,7 +6,9 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 
+#include "engine/dtype.h"
 #include "engine/vector_math.h"
 
 namespace sink {
@@ -107,14 +109,66 @@ struct NegateFunction {
   }
 };
 
-#define SINK_ACTIVATION_FUNCTIONS(X) \
-  X(ReluFunction) X(GeluFunction) X(GeluTanhFunction) X(SiluFunction) X(EluPlusOneFunction) X(NegateFunction)
+// cap tanh(x / cap), which is near x around 0 and stays between -cap and cap (Gemma Team 2024, of logits). Its
+// derivative is a function of y, which activation_backward takes in place of x. cap > 0.
+struct SoftCap {
+  double cap = 0;
 
-// What activation and glu are compiled for: a function that is not in the list above fails to compile where it
-// is used, instead of at link time.
-#define SINK_OR_SAME_AS(Function) || std::same_as<F, Function>
+  template <class R>
+  SINK_HD R f(R x) const {
+    return R(cap) * tanh_fast(x / R(cap));
+  }
+  template <class R>
+  SINK_HD R df(R y) const {
+    const R t = y / R(cap);
+    return 1 - t * t;
+  }
+};
+
+// The gated unit F(gate) up, of rows that are all gates, then all ups (Shazeer 2020). With F = silu it is called
+// SwiGLU, with relu ReGLU, with gelu GeGLU.
+template <class F>
+struct Glu {};
+
+#define SINK_PLAIN_AND_GATED(F, X) X(F) X(Glu<F>)
+#define SINK_ACTIVATION_FUNCTIONS(X)                                              \
+  SINK_PLAIN_AND_GATED(ReluFunction, X)                                           \
+  SINK_PLAIN_AND_GATED(GeluFunction, X) SINK_PLAIN_AND_GATED(GeluTanhFunction, X) \
+      SINK_PLAIN_AND_GATED(SiluFunction, X) SINK_PLAIN_AND_GATED(EluPlusOneFunction, X) X(NegateFunction) X(SoftCap)
+
+// What activation is compiled for: a function that is not in the list above fails to compile where it is used, instead
+// of at link time.
+#define SINK_OR_SAME_AS(...) || std::same_as<F, __VA_ARGS__>
 template <class F>
 concept ListedActivationFunction = false SINK_ACTIVATION_FUNCTIONS(SINK_OR_SAME_AS);
 #undef SINK_OR_SAME_AS
+
+// A row of x has this many times the elements of a row of y.
+template <class F>
+inline constexpr std::int64_t kInputsOf = 1;
+template <class F>
+inline constexpr std::int64_t kInputsOf<Glu<F>> = 2;
+
+// One element y of a row: of x[0] and, in a gated unit, of x[width].
+template <class R, class F, class X>
+SINK_HD R activated(const F& f, const X* x, std::int64_t) {
+  return f.f(R(x[0]));
+}
+template <class R, class F, class X>
+SINK_HD R activated(const Glu<F>&, const X* x, std::int64_t width) {
+  return F::f(R(x[0])) * R(x[width]);
+}
+
+// Its gradients, to the same places of dx.
+template <class R, class F, class X>
+SINK_HD void activated_backward(const F& f, R dy, const X* x, X* dx, std::int64_t) {
+  store(dx[0], dy * f.df(R(x[0])));
+}
+template <class R, class F, class X>
+SINK_HD void activated_backward(const Glu<F>&, R dy, const X* x, X* dx, std::int64_t width) {
+  const R gate = R(x[0]), up = R(x[width]);
+  store(dx[width], dy * F::f(gate));
+  store(dx[0], dy * up * F::df(gate));
+}
 
 }  // namespace sink

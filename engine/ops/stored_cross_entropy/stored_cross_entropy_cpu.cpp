@@ -3,8 +3,8 @@
 
 #include <cmath>
 
+#include "engine/ops/activation/activation.h"
 #include "engine/ops/matmul/matmul.h"
-#include "engine/ops/soft_cap/soft_cap.h"
 #include "engine/ops/stored_product/stored_tiles.h"
 #include "engine/threads.h"
 #include "engine/vector_math.h"
@@ -53,7 +53,7 @@ void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Te
         logits_NR = Tensor::empty({count, R});
       Tensor logits = logits_NR.rows(0, count);
       sink::matmul({x_NC.rows(first, first + count)}, transposed(tile_RC), logits);
-      if (cap > 0) sink::soft_cap(logits, cap, logits);
+      if (cap > 0) sink::activation(logits, logits, SoftCap{cap});
       parallel_chunks(count, 8, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t n = begin; n < end; ++n) {
           const float* logits_R = logits.data<float>() + n * R;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "engine/ops/activation/activation.h"
 #include "engine/ops/cross_entropy/cross_entropy.h"
-#include "engine/ops/soft_cap/soft_cap.h"
 #include "engine/ops/stored_product/stored_product.h"
 
 namespace sink::cuda {
@@ -18,7 +18,7 @@ void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Te
     const std::int64_t last = std::min(N, first + most);
     Tensor logits = x_NC.new_empty({last - first, w_VC.rows}, DType::F32), loss = loss_N.rows(first, last);
     sink::stored_product(x_NC.rows(first, last), w_VC, logits);
-    if (cap > 0) sink::soft_cap(logits, cap, logits);
+    if (cap > 0) sink::activation(logits, logits, SoftCap{cap});
     sink::cross_entropy(logits, targets_N.rows(first, last), loss);
   }
 }

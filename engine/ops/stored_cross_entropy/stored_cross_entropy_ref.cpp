@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "engine/implementation.h"
-#include "engine/ops/soft_cap/soft_cap_math.h"
+#include "engine/ops/activation/activation_math.h"
 
 namespace sink::ref {
 namespace {
@@ -35,7 +35,7 @@ void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Te
     for (std::int64_t n = 0; n < N; ++n) {
       double logit = 0;
       for (std::int64_t c = 0; c < C; ++c) logit += x_NC.data<double>()[n * C + c] * w_C[static_cast<std::size_t>(c)];
-      if (cap > 0) logit = soft_capped(logit, cap);
+      if (cap > 0) logit = SoftCap{cap}.f(logit);
       LogitsSoFar& row = rows[static_cast<std::size_t>(n)];
       row.add(logit);
       if (targets[n] == v) row.of_target = logit;

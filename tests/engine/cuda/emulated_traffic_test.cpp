@@ -3,7 +3,7 @@
 
 #include "engine/cuda/emulated/traffic.h"
 #include "engine/ops/add/add.h"
-#include "engine/ops/glu/glu.h"
+#include "engine/ops/activation/activation.h"
 #include "engine/ops/matmul/matmul.h"
 #include "tests/support/compare.h"
 
@@ -50,7 +50,7 @@ TEST_CASE("traffic: what several threads read counts once as read, and every tim
 TEST_CASE("traffic: a gated unit reads 4F bytes of gates and values per row of bf16 and writes 2F") {
   constexpr std::int64_t rows = 24, F = 256;
   Tensor gate_up = on_device({rows, 2 * F}, DType::BF16, 1), y = on_device({rows, F}, DType::BF16, 2);
-  emulated::KernelTraffic traffic = traffic_of([&] { glu<SiluFunction>(gate_up, y); });
+  emulated::KernelTraffic traffic = traffic_of([&] { activation<Glu<SiluFunction>>(gate_up, y); });
   CHECK(traffic.read == rows * 4 * F);
   CHECK(traffic.written == rows * 2 * F);
 }

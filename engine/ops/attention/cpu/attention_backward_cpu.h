@@ -339,7 +339,7 @@ template <class Op>
 AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const Tensor& q_BHTD, const Tensor& k_BGKD,
                                       const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,
                                       const Tensor& S_BHT, const AttentionConfig& config) {
-  return with_fast_type(q_BHTD.dtype(), [&](auto zero) {
+  return with_real<float, bf16>(q_BHTD.dtype(), [&](auto zero) {
     return attention_backward_of<Op, decltype(zero)>(op, do_BHTD, q_BHTD, k_BGKD, v_BGKD, o_BHTD, m_BHT, S_BHT, config);
   });
 }

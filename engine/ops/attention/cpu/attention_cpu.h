@@ -14,11 +14,204 @@
 
 namespace sink::cpu {
 
-// Calls f with a zero of the element type, float or bf16.
-template <class F>
-auto with_fast_type(DType dtype, F&& f) {
-  return dtype == DType::BF16 ? f(bf16{}) : f(float{});
+// These are at the end of the file: sizes, one head, its inputs and outputs, and the state of a tile of queries.
+template <class E>
+struct HeadSizes;
+template <class E>
+struct Head;
+template <class E>
+struct ForwardPanels;
+template <class E>
+struct HeadOutputs;
+template <class E>
+struct QueryTile;
+
+// The queries t0 ... of one head.
+template <class Op, class E>
+void attention_query_tile(const Op op, const Head<E>& head, const ForwardPanels<E>& panels, std::int64_t t0,
+                          QueryTile<E>& rows, const HeadOutputs<E>& out) {
+  std::int64_t queries = std::min<std::int64_t>(kTile, head.span.T - t0), D = head.sizes.D();
+  start_rows(op, head, t0, rows);
+  if constexpr (ShiftsByThreshold<Op>) {
+    find_thresholds(op, head, panels, t0, queries, rows);
+  } else {
+    for_each_key_tile(head.span, t0, [&](const Tile& tile) {
+      float scale = forward_scores(tile, head, panels, rows.s);
+      for_each_block(tile, [&](int block, auto complete) { exp_tile<Op, complete()>(op, tile, block, scale, rows); });
+      if constexpr (!NeedsWholeRow<Op>) mix_values(tile, head, panels, rows);
+    });
+  }
+  std::fill_n(rows.inverse, kTile, 0.0f);
+  for (int i = 0; i < queries; ++i) rows.inverse[i] = 1.0f / head.row(op, t0 + i, rows.m[i], rows.S[i]).z();
+  if constexpr (NeedsWholeRow<Op>) mix_known_rows(op, head, panels, t0, queries, rows);
+  for (int i = 0; i < queries; ++i) {
+    store_row(rows.o + i * rows.width, NeedsWholeRow<Op> ? 1.0f : rows.inverse[i], D, out.o + (t0 + i) * D);
+    out.m[t0 + i] = rows.m[i];
+    out.S[t0 + i] = rows.S[i];
+  }
 }
+
+template <class Op, class E>
+void attention_of(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+                  const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
+  HeadSizes<E> sizes(q_BHTD, k_BGKD, config);
+  HeadTasks tasks(q_BHTD.dim(0) * q_BHTD.dim(1));
+  ScratchBlocks<ForwardPanels<E>> panels(tasks.head_blocks(), sizes);
+  ScratchBlocks<QueryTile<E>> rows(tasks.task_blocks(), sizes, ShiftsByThreshold<Op>);
+  auto load = [&](std::int64_t bh, std::int64_t) {
+    Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
+    panels[tasks.head_block(bh)].load_for(head, k_BGKD, v_BGKD);
+  };
+  std::int64_t T = sizes.span.T, tiles = sizes.queries.tiles;
+  auto query_tile = [&](std::int64_t bh, std::int64_t n) {
+    Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
+    HeadOutputs<E> out{Head<E>::rows_of(o_BHTD, bh), m_BHT.data<float>() + bh * T, S_BHT.data<float>() + bh * T};
+    std::int64_t t0 = (tiles - 1 - n) * kTile;  // the queries that see the most keys first
+    attention_query_tile(op, head, panels[tasks.head_block(bh)], t0, rows[tasks.task_block()], out);
+  };
+  tasks.run({{1, load}, {tiles, query_tile}});
+}
+
+template <class Op>
+void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+               const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
+  with_real<float, bf16>(q_BHTD.dtype(), [&](auto zero) {
+    attention_of<Op, decltype(zero)>(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
+  });
+}
+
+// The steps of attention_query_tile, in its order.
+
+// The state before the first key: that of the extra key, if there is one.
+template <class Op, class E>
+void start_rows(const Op op, const Head<E>& head, std::int64_t t0, QueryTile<E>& rows) {
+  std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
+  for (int i = 0; i < kTile; ++i) {
+    rows.m[i] = first_m(op, head.count(t0 + i));
+    rows.S[i] = 0;
+    if (!head.extra.present() || t0 + i >= head.span.T) continue;
+    float s = head.extra_score(t0 + i);
+    rows.m[i] = raised_m(op, rows.m[i], s);
+    AttentionRow row(op, rows.m[i]);
+    rows.S[i] = row.r(s - rows.m[i]);
+    if (head.extra.v) add_row(row.g(s - rows.m[i]), head.extra.v, rows.o + i * rows.width, head.sizes.D());
+  }
+}
+
+// Kernels that apply an operation to rows of scores are marked flatten: their loops vectorize only if all calls are
+// inlined.
+
+// Online softmax over one block of queries of a tile: turns scores s into g(s - m) in place (for softmax g = exp), and
+// rescales S and the unfinished o to the new row maximum m.
+template <class Op, bool kComplete, class E>
+[[gnu::flatten, gnu::noinline]] void exp_tile(const Op op, const Tile& tile, int block, float scale,
+                                              QueryTile<E>& rows) {
+  float* s = rows.s;
+  Span run = tile.key_runs[block];
+  for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
+    float* s_i = s + i * kTile;
+    VisibleKeys visible = tile.visible(i);
+    if constexpr (ShiftsByMax<Op>) {
+      float raised = raised_m(op, rows.m[i], row_max<kComplete>(s_i, run, visible, scale));
+      if (raised > rows.m[i]) {
+        if (rows.S[i] != 0) {  // g(s - raised) = g(s - m) e^(m - raised)
+          AttentionRow row(op, raised);
+          float drop = rows.m[i] - raised, rescale = row.g_factor(drop);
+          rows.S[i] *= row.r_factor(drop);
+          for (std::int64_t d = 0; d < rows.width; ++d) rows.o[i * rows.width + d] *= rescale;
+        }
+        rows.m[i] = raised;
+      }
+    }
+    float m = rows.m[i];
+    AttentionRow row(op, m);
+    FloatVector sum{};
+    for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
+      float r_n[kVectorFloats];
+#pragma omp simd
+      for (int n = 0; n < kVectorFloats; ++n) {
+        bool counts = kComplete || visible(static_cast<int>(j) + n);
+        float x = s_i[j + n] * scale - m;
+        float gx = row.g(x), rx = row.r(x);
+        s_i[j + n] = counts ? gx : 0.0f;
+        r_n[n] = counts ? rx : 0.0f;
+      }
+      sum += load_floats(r_n);
+    }
+    rows.S[i] += sum_of(sum);
+  }
+}
+
+// Turns scores into weights a, in place, for one block of queries with known m and z.
+template <class Op, bool kComplete>
+[[gnu::flatten, gnu::noinline]] void normalize_tile(const Op op, const Tile& tile, int block, float scale,
+                                                    const float* m, const float* inverse, float* s) {
+  Span run = tile.key_runs[block];
+  for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
+    float* s_i = s + i * kTile;
+    float m_i = m[i], inverse_i = inverse[i];
+    AttentionRow row(op, m_i);
+    VisibleKeys visible = tile.visible(i);
+#pragma omp simd
+    for (std::int64_t j = run.begin; j < run.end; ++j) {
+      float a = row.post(row.g(s_i[j] * scale - m_i) * inverse_i);
+      s_i[j] = kComplete || visible(static_cast<int>(j)) ? a : 0.0f;
+    }
+  }
+}
+// The same for all blocks of a tile.
+template <class Op>
+void weights_from_scores(const Op op, const Tile& tile, float scale, const float* m, const float* inverse, float* s) {
+  for_each_block(
+      tile, [&](int block, auto complete) { normalize_tile<Op, complete()>(op, tile, block, scale, m, inverse, s); });
+}
+
+// o += weights v over the keys of a tile; the weights are in rows.s.
+template <class E>
+void mix_values(const Tile& tile, const Head<E>& head, const ForwardPanels<E>& panels, QueryTile<E>& rows) {
+  if constexpr (std::is_same_v<E, float>)
+    if (panels.v_rows) return mix_rows(tile, few_queries(head), panels.v_rows, rows.s, rows.width, rows.o);
+  if constexpr (std::is_same_v<E, bf16>) round_rows(tile, rows.s, rows.weights);
+  mix_keys(tile, head.sizes.keys, rows.weights, panels.v.by_row_pair + tile.j0 / Words<E>::kPerWord * rows.width,
+           rows.o);
+}
+
+// m and S of the queries t0 ..., for operations with a threshold.
+template <class Op, class E>
+void find_thresholds(const Op op, const Head<E>& head, const ForwardPanels<E>& panels, std::int64_t t0,
+                     std::int64_t queries, QueryTile<E>& rows) {
+  std::int64_t stored = 0;  // scores of each row
+  for_each_key_tile(head.span, t0, [&](const Tile& tile) {
+    float scale = forward_scores(tile, head, panels, rows.s);
+    for_each_block(tile, [&](int block, auto complete) {
+      store_scores<complete()>(tile, block, scale, rows.s, rows.row_size, rows.scores + stored);
+    });
+    stored += kTile;
+  });
+  for (std::int64_t i = 0; i < queries; ++i) {
+    float extra = head.extra.present() ? head.extra_score(t0 + i) : std::numeric_limits<float>::lowest();
+    find_threshold(op, rows.scores + i * rows.row_size, stored, extra, rows.m[i], rows.S[i]);
+  }
+}
+
+// The second pass over the keys of operations whose weights need m and S of the whole row: computes o.
+template <class Op, class E>
+void mix_known_rows(const Op op, const Head<E>& head, const ForwardPanels<E>& panels, std::int64_t t0,
+                    std::int64_t queries, QueryTile<E>& rows) {
+  std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
+  for (int i = 0; i < queries && head.extra.v; ++i) {
+    float x = head.extra_score(t0 + i) - rows.m[i];
+    AttentionRow row(op, rows.m[i]);
+    add_row(row.post(row.g(x) * rows.inverse[i]), head.extra.v, rows.o + i * rows.width, head.sizes.D());
+  }
+  for_each_key_tile(head.span, t0, [&](const Tile& tile) {
+    float scale = forward_scores(tile, head, panels, rows.s);
+    weights_from_scores(op, tile, scale, rows.m, rows.inverse, rows.s);
+    mix_values(tile, head, panels, rows);
+  });
+}
+
+// Its data, and the scores of a tile.
 
 // The sizes that all heads of one call share.
 template <class E>
@@ -113,123 +306,6 @@ float score_tile_with_bias(const Tile& tile, const Head<E>& head, const ScorePan
   return with_bias(tile, head, panels.bias, s);
 }
 
-// The state of kTile queries during the pass over the keys.
-template <class E>
-struct QueryTile {
-  std::int64_t width;
-  float *s, *o;   // o: sum_j g(s_ij - m_i) v_j, rows of `width`
-  E* weights;     // bf16: s, rounded
-  float* scores;  // for operations with a threshold: of the queries and all keys, rows of row_size
-  std::int64_t row_size;
-  float m[kTile], S[kTile], inverse[kTile];
-
-  QueryTile(const HeadSizes<E>& sizes, bool stores_scores, Scratch& scratch)
-      : width(sizes.queries.width),
-        s(scratch.take<float>(kTile * kTile)),
-        o(scratch.take<float>(kTile * width)),
-        row_size(sizes.keys.tiles * kTile) {
-    scores = stores_scores ? scratch.take<float>(kTile * row_size) : nullptr;
-    if constexpr (std::is_same_v<E, bf16>) {
-      weights = reinterpret_cast<E*>(scratch.take<float>(kTile * kTile / 2));
-    } else {
-      weights = s;
-    }
-  }
-};
-
-// The state before the first key: that of the extra key, if there is one.
-template <class Op, class E>
-void start_rows(const Op op, const Head<E>& head, std::int64_t t0, QueryTile<E>& rows) {
-  std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
-  for (int i = 0; i < kTile; ++i) {
-    rows.m[i] = first_m(op, head.count(t0 + i));
-    rows.S[i] = 0;
-    if (!head.extra.present() || t0 + i >= head.span.T) continue;
-    float s = head.extra_score(t0 + i);
-    rows.m[i] = raised_m(op, rows.m[i], s);
-    AttentionRow row(op, rows.m[i]);
-    rows.S[i] = row.r(s - rows.m[i]);
-    if (head.extra.v) add_row(row.g(s - rows.m[i]), head.extra.v, rows.o + i * rows.width, head.sizes.D());
-  }
-}
-
-// Kernels that apply an operation to rows of scores are marked flatten: their loops vectorize only if all calls are
-// inlined.
-
-// Online softmax over one block of queries of a tile: turns scores s into g(s - m) in place (for softmax g = exp), and
-// rescales S and the unfinished o to the new row maximum m.
-template <class Op, bool kComplete, class E>
-[[gnu::flatten, gnu::noinline]] void exp_tile(const Op op, const Tile& tile, int block, float scale,
-                                              QueryTile<E>& rows) {
-  float* s = rows.s;
-  Span run = tile.key_runs[block];
-  for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
-    float* s_i = s + i * kTile;
-    VisibleKeys visible = tile.visible(i);
-    if constexpr (ShiftsByMax<Op>) {
-      float raised = raised_m(op, rows.m[i], row_max<kComplete>(s_i, run, visible, scale));
-      if (raised > rows.m[i]) {
-        if (rows.S[i] != 0) {  // g(s - raised) = g(s - m) e^(m - raised)
-          AttentionRow row(op, raised);
-          float drop = rows.m[i] - raised, rescale = row.g_factor(drop);
-          rows.S[i] *= row.r_factor(drop);
-          for (std::int64_t d = 0; d < rows.width; ++d) rows.o[i * rows.width + d] *= rescale;
-        }
-        rows.m[i] = raised;
-      }
-    }
-    float m = rows.m[i];
-    AttentionRow row(op, m);
-    FloatVector sum{};
-    for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
-      float r_n[kVectorFloats];
-#pragma omp simd
-      for (int n = 0; n < kVectorFloats; ++n) {
-        bool counts = kComplete || visible(static_cast<int>(j) + n);
-        float x = s_i[j + n] * scale - m;
-        float gx = row.g(x), rx = row.r(x);
-        s_i[j + n] = counts ? gx : 0.0f;
-        r_n[n] = counts ? rx : 0.0f;
-      }
-      sum += load_floats(r_n);
-    }
-    rows.S[i] += sum_of(sum);
-  }
-}
-
-// Turns scores into weights a, in place, for one block of queries with known m and z.
-template <class Op, bool kComplete>
-[[gnu::flatten, gnu::noinline]] void normalize_tile(const Op op, const Tile& tile, int block, float scale,
-                                                    const float* m, const float* inverse, float* s) {
-  Span run = tile.key_runs[block];
-  for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
-    float* s_i = s + i * kTile;
-    float m_i = m[i], inverse_i = inverse[i];
-    AttentionRow row(op, m_i);
-    VisibleKeys visible = tile.visible(i);
-#pragma omp simd
-    for (std::int64_t j = run.begin; j < run.end; ++j) {
-      float a = row.post(row.g(s_i[j] * scale - m_i) * inverse_i);
-      s_i[j] = kComplete || visible(static_cast<int>(j)) ? a : 0.0f;
-    }
-  }
-}
-// The same for all blocks of a tile.
-template <class Op>
-void weights_from_scores(const Op op, const Tile& tile, float scale, const float* m, const float* inverse, float* s) {
-  for_each_block(
-      tile, [&](int block, auto complete) { normalize_tile<Op, complete()>(op, tile, block, scale, m, inverse, s); });
-}
-
-// out = factor * sum, a row of D values. Overwrites sum where out is bf16.
-inline void store_row(float* sum, float factor, std::int64_t D, float* out) {
-  for (std::int64_t d = 0; d < D; ++d) out[d] = sum[d] * factor;
-}
-inline void store_row(float* sum, float factor, std::int64_t D, bf16* out) {
-  for (std::int64_t d = 0; d < D; ++d) sum[d] *= factor;
-  round_row(sum, D, out);
-}
-
 inline FewQueries few_queries(const Head<float>& head) { return {head.q, head.span.T, head.span.K, head.sizes.D()}; }
 
 // The inputs of one head as panels, or as pointers to its rows where there are few queries (attention_few_queries.h).
@@ -270,103 +346,28 @@ struct HeadOutputs {
   float *m, *S;
 };
 
-// o += weights v over the keys of a tile; the weights are in rows.s.
+// The state of kTile queries during the pass over the keys.
 template <class E>
-void mix_values(const Tile& tile, const Head<E>& head, const ForwardPanels<E>& panels, QueryTile<E>& rows) {
-  if constexpr (std::is_same_v<E, float>)
-    if (panels.v_rows) return mix_rows(tile, few_queries(head), panels.v_rows, rows.s, rows.width, rows.o);
-  if constexpr (std::is_same_v<E, bf16>) round_rows(tile, rows.s, rows.weights);
-  mix_keys(tile, head.sizes.keys, rows.weights, panels.v.by_row_pair + tile.j0 / Words<E>::kPerWord * rows.width,
-           rows.o);
-}
+struct QueryTile {
+  std::int64_t width;
+  float *s, *o;   // o: sum_j g(s_ij - m_i) v_j, rows of `width`
+  E* weights;     // bf16: s, rounded
+  float* scores;  // for operations with a threshold: of the queries and all keys, rows of row_size
+  std::int64_t row_size;
+  float m[kTile], S[kTile], inverse[kTile];
 
-// m and S of the queries t0 ..., for operations with a threshold.
-template <class Op, class E>
-void find_thresholds(const Op op, const Head<E>& head, const ForwardPanels<E>& panels, std::int64_t t0,
-                     std::int64_t queries, QueryTile<E>& rows) {
-  std::int64_t stored = 0;  // scores of each row
-  for_each_key_tile(head.span, t0, [&](const Tile& tile) {
-    float scale = forward_scores(tile, head, panels, rows.s);
-    for_each_block(tile, [&](int block, auto complete) {
-      store_scores<complete()>(tile, block, scale, rows.s, rows.row_size, rows.scores + stored);
-    });
-    stored += kTile;
-  });
-  for (std::int64_t i = 0; i < queries; ++i) {
-    float extra = head.extra.present() ? head.extra_score(t0 + i) : std::numeric_limits<float>::lowest();
-    find_threshold(op, rows.scores + i * rows.row_size, stored, extra, rows.m[i], rows.S[i]);
+  QueryTile(const HeadSizes<E>& sizes, bool stores_scores, Scratch& scratch)
+      : width(sizes.queries.width),
+        s(scratch.take<float>(kTile * kTile)),
+        o(scratch.take<float>(kTile * width)),
+        row_size(sizes.keys.tiles * kTile) {
+    scores = stores_scores ? scratch.take<float>(kTile * row_size) : nullptr;
+    if constexpr (std::is_same_v<E, bf16>) {
+      weights = reinterpret_cast<E*>(scratch.take<float>(kTile * kTile / 2));
+    } else {
+      weights = s;
+    }
   }
-}
-
-// The second pass over the keys of operations whose weights need m and S of the whole row: computes o.
-template <class Op, class E>
-void mix_known_rows(const Op op, const Head<E>& head, const ForwardPanels<E>& panels, std::int64_t t0,
-                    std::int64_t queries, QueryTile<E>& rows) {
-  std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
-  for (int i = 0; i < queries && head.extra.v; ++i) {
-    float x = head.extra_score(t0 + i) - rows.m[i];
-    AttentionRow row(op, rows.m[i]);
-    add_row(row.post(row.g(x) * rows.inverse[i]), head.extra.v, rows.o + i * rows.width, head.sizes.D());
-  }
-  for_each_key_tile(head.span, t0, [&](const Tile& tile) {
-    float scale = forward_scores(tile, head, panels, rows.s);
-    weights_from_scores(op, tile, scale, rows.m, rows.inverse, rows.s);
-    mix_values(tile, head, panels, rows);
-  });
-}
-
-// The queries t0 ... of one head.
-template <class Op, class E>
-void attention_query_tile(const Op op, const Head<E>& head, const ForwardPanels<E>& panels, std::int64_t t0,
-                          QueryTile<E>& rows, const HeadOutputs<E>& out) {
-  std::int64_t queries = std::min<std::int64_t>(kTile, head.span.T - t0), D = head.sizes.D();
-  start_rows(op, head, t0, rows);
-  if constexpr (ShiftsByThreshold<Op>) {
-    find_thresholds(op, head, panels, t0, queries, rows);
-  } else {
-    for_each_key_tile(head.span, t0, [&](const Tile& tile) {
-      float scale = forward_scores(tile, head, panels, rows.s);
-      for_each_block(tile, [&](int block, auto complete) { exp_tile<Op, complete()>(op, tile, block, scale, rows); });
-      if constexpr (!NeedsWholeRow<Op>) mix_values(tile, head, panels, rows);
-    });
-  }
-  std::fill_n(rows.inverse, kTile, 0.0f);
-  for (int i = 0; i < queries; ++i) rows.inverse[i] = 1.0f / head.row(op, t0 + i, rows.m[i], rows.S[i]).z();
-  if constexpr (NeedsWholeRow<Op>) mix_known_rows(op, head, panels, t0, queries, rows);
-  for (int i = 0; i < queries; ++i) {
-    store_row(rows.o + i * rows.width, NeedsWholeRow<Op> ? 1.0f : rows.inverse[i], D, out.o + (t0 + i) * D);
-    out.m[t0 + i] = rows.m[i];
-    out.S[t0 + i] = rows.S[i];
-  }
-}
-
-template <class Op, class E>
-void attention_of(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
-                  const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
-  HeadSizes<E> sizes(q_BHTD, k_BGKD, config);
-  HeadTasks tasks(q_BHTD.dim(0) * q_BHTD.dim(1));
-  ScratchBlocks<ForwardPanels<E>> panels(tasks.head_blocks(), sizes);
-  ScratchBlocks<QueryTile<E>> rows(tasks.task_blocks(), sizes, ShiftsByThreshold<Op>);
-  auto load = [&](std::int64_t bh, std::int64_t) {
-    Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
-    panels[tasks.head_block(bh)].load_for(head, k_BGKD, v_BGKD);
-  };
-  std::int64_t T = sizes.span.T, tiles = sizes.queries.tiles;
-  auto query_tile = [&](std::int64_t bh, std::int64_t n) {
-    Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
-    HeadOutputs<E> out{Head<E>::rows_of(o_BHTD, bh), m_BHT.data<float>() + bh * T, S_BHT.data<float>() + bh * T};
-    std::int64_t t0 = (tiles - 1 - n) * kTile;  // the queries that see the most keys first
-    attention_query_tile(op, head, panels[tasks.head_block(bh)], t0, rows[tasks.task_block()], out);
-  };
-  tasks.run({{1, load}, {tiles, query_tile}});
-}
-
-template <class Op>
-void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
-               const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
-  with_fast_type(q_BHTD.dtype(), [&](auto zero) {
-    attention_of<Op, decltype(zero)>(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
-  });
-}
+};
 
 }  // namespace sink::cpu

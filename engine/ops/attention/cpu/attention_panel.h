@@ -63,6 +63,15 @@ inline void round_pair(const float* low, const float* high, std::int64_t count, 
 
 #endif
 
+// out = factor * sum, a row of D values. Overwrites sum where out is bf16.
+inline void store_row(float* sum, float factor, std::int64_t D, float* out) {
+  for (std::int64_t d = 0; d < D; ++d) out[d] = sum[d] * factor;
+}
+inline void store_row(float* sum, float factor, std::int64_t D, bf16* out) {
+  for (std::int64_t d = 0; d < D; ++d) sum[d] *= factor;
+  round_row(sum, D, out);
+}
+
 // out[j][i] = in[i][j] for a square block of kVectorFloats x kVectorFloats words.
 inline void transpose_block(const std::uint32_t* in, std::int64_t in_stride, std::uint32_t* out,
                             std::int64_t out_stride) {

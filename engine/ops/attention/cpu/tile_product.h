@@ -25,7 +25,6 @@ inline constexpr int kRegisterRows = 8;  // 8 x 3 accumulators of 32 registers
 inline constexpr int kVectorFloats = 8;
 inline constexpr int kRegisterRows = 4;  // 4 x 3 accumulators of 16 registers
 #endif
-inline constexpr int kMaxRegisterVectors = 3;
 inline constexpr int kRowBlock = 8;  // rows of one product call; scratch is padded to it
 
 using FloatVector = float __attribute__((vector_size(4 * kVectorFloats)));

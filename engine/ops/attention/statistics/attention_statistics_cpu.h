@@ -260,7 +260,7 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
                                          const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
                                          std::int64_t n_columns) {
   AttentionStatistics statistics = attention_check::zero_statistics(q_BHTD, n_columns);
-  with_fast_type(q_BHTD.dtype(), [&](auto zero) {
+  with_real<float, bf16>(q_BHTD.dtype(), [&](auto zero) {
     attention_statistics_of<Op, decltype(zero)>(op, q_BHTD, k_BGKD, v_BGKD, m_BHT, S_BHT, config, statistics);
   });
   return statistics;

@@ -104,7 +104,7 @@ template <class Op>
 AttentionKeySums attention_key_sums(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
                                     const Tensor& S_BHT, const AttentionConfig& config) {
   AttentionKeySums sums = attention_check::zero_key_sums(q_BHTD, k_BGKD);
-  with_fast_type(q_BHTD.dtype(), [&](auto zero) {
+  with_real<float, bf16>(q_BHTD.dtype(), [&](auto zero) {
     using E = decltype(zero);
     HeadSizes<E> sizes(q_BHTD, k_BGKD, config);
     ScratchBlocks<KeySumPanels<E>> panels(thread_count(), sizes);
