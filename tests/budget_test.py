@@ -14,7 +14,7 @@ engine/ops 15250 206
 engine/cuda 5570 66
 engine/io 5930 68
 engine/data 5460 57
-engine 4570 61
+engine 4590 61
 autograd 1830 32
 model/open 4320 50
 model 3285 55
@@ -24,7 +24,7 @@ eval 10485 127
 tools/report 4645 58
 tools/sweep 2520 17
 tools 5855 178
-tests 45875 731
+tests 45895 731
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 
