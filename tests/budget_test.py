@@ -23,8 +23,8 @@ train 5035 67
 eval 10485 127
 tools/report 4645 58
 tools/sweep 2520 17
-tools 5855 178
-tests 45895 731
+tools 6150 186
+tests 45895 734
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 
