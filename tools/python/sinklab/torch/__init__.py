@@ -13,6 +13,8 @@ Errors are sinklab.Error, a ValueError.
 
 from sinklab.torch.attention_function import attention, operation_names
 from sinklab.torch.attention_statistics import AttentionStatistics
+from sinklab.torch.layers import SinkAttention, register_attention, statistics
 from sinklab.torch.own_operation import Operation, operation
 
-__all__ = ["AttentionStatistics", "Operation", "attention", "operation", "operation_names"]
+__all__ = ["AttentionStatistics", "Operation", "SinkAttention", "attention", "operation", "operation_names", "register_attention",
+           "statistics"]
