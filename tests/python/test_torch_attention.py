@@ -275,6 +275,11 @@ def test_a_second_derivative_is_refused():
         gradient.sum().backward()
 
 
+def test_the_binding_makes_no_copy_and_refuses_strides():
+    with pytest.raises(sinklab.Error, match="q must be contiguous"):
+        _core.attention("Softmax", X.transpose(1, 2), X, X, 1, 0, 0, None, None, None, None, None)
+
+
 class OnDevice:
     """A tensor of the CPU that DLPack calls one of another device."""
 

@@ -184,6 +184,9 @@ def test_models_that_cannot_run_it_are_refused(transformers):
         with pytest.raises(sinklab.Error, match=text) as caught:
             call()
         assert "\n" not in str(caught.value)
+    with pytest.raises(sinklab.Error, match="use a cache that grows, not a static one"):
+        model.eval().generate(IDS, attention_mask=torch.ones_like(IDS), max_new_tokens=2, do_sample=False, cache_implementation="static",
+                              disable_compile=True)
     holes = torch.ones_like(IDS)
     holes[0, 4] = 0
     with pytest.raises(sinklab.Error, match="padding must be before or after a text"):
