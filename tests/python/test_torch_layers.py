@@ -2,6 +2,7 @@
 import pytest
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("h5py")  # of torch_reference
 
 import sinklab  # noqa: E402
 import sinklab.torch  # noqa: E402

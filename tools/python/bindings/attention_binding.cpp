@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <memory>
 #include <vector>
@@ -133,6 +134,8 @@ struct Call {
                .extra_key = {.k_HD = borrowed(extra_key, "extra_key"),
                              .logit_H = borrowed(extra_logit, "extra_logit"),
                              .v_HD = borrowed(extra_value, "extra_value")}} {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();  // sums of positions cannot overflow
+    SINK_CHECK(window <= kMost && prefix <= kMost, "attention", "window and prefix must be below 2^31", Exit::usage);
     SINK_CHECK(q.rank() == 4 && k.rank() == 4, "attention",
                "q and k must be of shape (B, H, T, D): q is " + q.str() + ", k is " + k.str(), Exit::usage);
     for (const Tensor* x :

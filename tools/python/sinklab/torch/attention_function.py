@@ -93,6 +93,8 @@ def _check_tensor(name, x, q):
         raise Error(f"{name} must be a dense tensor, got the layout {x.layout}")
     if x.device.type not in ("cpu", "cuda", "meta"):
         raise Error(f"{name} must be on the CPU or on a CUDA device, got {x.device}")
+    if x.is_cuda and (x.device.index or 0) != 0:
+        raise Error(f"the engine computes on cuda:0, and {name} is on {x.device}")
     if x.device != q.device:
         raise Error(f"all tensors must be on the device of q, {q.device}: {name} is on {x.device}")
     if name == "documents":
