@@ -50,7 +50,7 @@ def operation(name: str, g: str | None = None, normalizer: str = "none", r: str 
     """Compiles an attention operation: a_ij = post(g(s_ij) / z(S_i)) with S_i = sum_j r(s_ij). Gradients are derived.
 
     The C++ compiler is called once for each source and version of Sinklab, for some seconds; the result is kept in
-    $XDG_CACHE_HOME/sinklab, by default ~/.cache/sinklab. CXX names another compiler than c++. The operation runs on the CPU.
+    $XDG_CACHE_HOME/sinklab, by default ~/.cache/sinklab. CXX names another g++. The operation runs on the CPU.
 
     Args:
         name: a C++ name with a capital first, such as "ConSmax".
