@@ -85,7 +85,7 @@ std::shared_ptr<Storage> allocate_on(Device device, std::size_t bytes) {
 }  // namespace
 
 Storage::~Storage() {
-  if (!data) return;
+  if (!data || borrowed) return;
   if (device != Device::cpu) {
     note_released(data);
     memory_of(device).release(data);

@@ -17,6 +17,7 @@ struct Storage {
   void* data = nullptr;
   std::size_t bytes = 0;  // of the block, at least the requested size
   Device device = Device::cpu;
+  bool borrowed = false;  // another library's, which frees it
 
   Storage() = default;
   Storage(const Storage&) = delete;

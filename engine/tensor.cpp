@@ -18,6 +18,19 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   return tensor;
 }
 
+Tensor Tensor::from_blob(void* data, const Shape& shape, DType dtype, Device device) {
+  SINK_CHECK(data || shape.size() == 0, "from_blob", "the address of " + shape.str() + " elements is null");
+  Tensor tensor;
+  tensor.shape_ = shape;
+  tensor.dtype_ = dtype;
+  tensor.storage_ = std::make_shared<Storage>();
+  tensor.storage_->device = device;
+  tensor.storage_->borrowed = true;
+  tensor.storage_->data = tensor.base_ = data;
+  tensor.storage_->bytes = tensor.bytes();
+  return tensor;
+}
+
 Tensor Tensor::empty_like(const Tensor& other) { return other.new_empty(other.shape_, other.dtype_); }
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {

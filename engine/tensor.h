@@ -16,6 +16,9 @@ class Tensor {
   Tensor() = default;  // undefined: holds nothing
 
   static Tensor empty(const Shape& shape, DType dtype = DType::F32, Device device = Device::cpu);
+  // A view of another library's memory, which must stay valid as long as this tensor, its copies and its views. No
+  // tensor frees it, and unique() is false.
+  static Tensor from_blob(void* data, const Shape& shape, DType dtype, Device device = Device::cpu);
   // With the shape, type and device of another.
   static Tensor empty_like(const Tensor& other);
   static Tensor zeros(const Shape& shape, DType dtype = DType::F32, Device device = Device::cpu);
@@ -30,8 +33,8 @@ class Tensor {
   static Tensor table(std::int64_t rows, std::int64_t columns, F&& f);
 
   bool defined() const { return storage_ != nullptr; }
-  // No other Tensor shares the memory.
-  bool unique() const { return storage_.use_count() == 1; }
+  // Nothing else shares the memory.
+  bool unique() const { return storage_.use_count() == 1 && !storage_->borrowed; }
   const Shape& shape() const { return shape_; }
   int rank() const { return shape_.rank(); }
   std::int64_t dim(int axis) const { return shape_[axis]; }
@@ -95,7 +98,8 @@ class Tensor {
 
  private:
   void check(DType asked, Device where) const {
-    if (asked != dtype_ || where != device()) [[unlikely]] refuse(asked, where);
+    if (asked != dtype_ || where != device()) [[unlikely]]
+      refuse(asked, where);
   }
   void copy_across(const Tensor& source);
   [[noreturn]] void refuse(DType asked, Device where) const;

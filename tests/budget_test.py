@@ -14,7 +14,7 @@ engine/ops 15025 197
 engine/cuda 5565 66
 engine/io 5895 68
 engine/data 5455 57
-engine 4570 61
+engine 4590 61
 autograd 1775 30
 model/open 4450 51
 model 3290 55
@@ -23,8 +23,8 @@ train 5035 67
 eval 10495 127
 tools/report 4665 58
 tools/sweep 2515 17
-tools 5845 178
-tests 45830 752
+tools 6150 188
+tests 45850 756
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

@@ -50,6 +50,24 @@ TEST_CASE("tensor: a view keeps the numbers alive") {
   CHECK(row.unique());
 }
 
+TEST_CASE("tensor: memory of another library is shared, and neither freed nor taken over") {
+  const AllocatorStats before = allocator_stats();
+  std::vector<float> theirs{1, 2, 3, 4, 5, 6};
+  {
+    Tensor x = Tensor::from_blob(theirs.data(), {3, 2}, DType::F32);
+    CHECK(x.raw() == theirs.data());
+    CHECK(x.str() == "f32 (3, 2)");
+    CHECK_FALSE(x.unique());
+    CHECK_FALSE(x.slice(2, {2}).unique());
+    x.rows(1, 2).data<float>()[1] = 40;
+  }
+  CHECK(theirs[3] == 40);
+  CHECK(allocator_stats().bytes_in_use == before.bytes_in_use);
+  release_cached_memory();  // would free it
+  CHECK(theirs == std::vector<float>{1, 2, 3, 40, 5, 6});
+  check_refused([] { Tensor::from_blob(nullptr, {2}, DType::F32); }, {"the address of (2) elements is null"});
+}
+
 TEST_CASE("tensor: conversion rounds, and keeps the numbers where the type is the same") {
   Tensor x = Tensor::from<double>({3}, {1 + 0x1p-30, -0.1, 1e300});
   CHECK(x.to(DType::F64).raw() == x.raw());

@@ -8,5 +8,6 @@ namespace sink::python {
 void add_model(nanobind::module_& module);
 void add_checkpoint(nanobind::module_& module);
 void add_data(nanobind::module_& module);
+void add_attention(nanobind::module_& module);
 
 }  // namespace sink::python

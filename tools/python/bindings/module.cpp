@@ -15,4 +15,5 @@ NB_MODULE(_core, module) {
   sink::python::add_model(module);
   sink::python::add_checkpoint(module);
   sink::python::add_data(module);
+  sink::python::add_attention(module);
 }
