@@ -10,11 +10,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Folder, lines, files. A file belongs to the first folder whose path it begins with.
 FOLDERS = """
-engine/ops 15250 206
+engine/ops 15350 206
 engine/cuda 5570 66
 engine/io 5930 68
 engine/data 5460 57
-engine 4570 61
+engine 4850 63
 autograd 1830 32
 model/open 4320 50
 model 3285 55
@@ -24,7 +24,7 @@ eval 10485 127
 tools/report 4645 58
 tools/sweep 2520 17
 tools 5855 178
-tests 45875 731
+tests 46000 731
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

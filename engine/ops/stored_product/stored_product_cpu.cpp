@@ -6,6 +6,7 @@
 
 #include "engine/ops/matmul/matmul.h"
 #include "engine/ops/stored_product/stored_tiles.h"
+#include "engine/stored/grouped_dot.h"
 #include "engine/stored/stored_type.h"
 #include "engine/threads.h"
 
@@ -20,6 +21,20 @@ void one_row(const float* x_K, const StoredPart& part, std::int64_t K, R* y_N) {
   parallel_chunks(part.rows, 16, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t n = begin; n < end; ++n)
       store(y_N[n], dot(part.type, part.lines[static_cast<std::size_t>(n)], x_K, K));
+  });
+}
+
+// Of a few rows of x, by groups of weights (grouped_dot.h): each element of y as if x had one row.
+template <class R>
+void by_groups(const float* x_MK, std::int64_t M, const StoredPart& part, std::int64_t K, R* y_MN, std::int64_t N) {
+  const std::int64_t size = grouped_size(K);
+  Tensor grouped = Tensor::empty({M, size});
+  for (std::int64_t m = 0; m < M; ++m) group_input(part.type, x_MK + m * K, K, grouped.data<float>() + m * size);
+  parallel_chunks(part.rows, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n)
+      for (std::int64_t m = 0; m < M; ++m)
+        store(y_MN[m * N + n],
+              grouped_dot(part.type, part.lines[static_cast<std::size_t>(n)], grouped.data<float>() + m * size, K));
   });
 }
 
@@ -47,7 +62,9 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
       using R = decltype(zero);
       std::int64_t n = 0;
       for (const StoredPart& part : w_NK.parts) {
-        if (M == 1 && !part.transposed && part.pieces == 1)
+        if (has_groups(part.type) && part.pieces == 1)
+          by_groups(wide.data<float>(), M, part, K, y.data<R>() + n, N);
+        else if (M == 1 && !part.transposed && part.pieces == 1)
           one_row(wide.data<float>(), part, K, y.data<R>() + n);
         else
           few_rows(wide.data<float>(), M, part, K, y.data<R>() + n, N);

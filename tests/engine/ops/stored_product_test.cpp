@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
 
 #include "engine/ops/matmul/matmul.h"
@@ -54,6 +55,34 @@ TEST_CASE("stored product: the same bits on any number of threads") {
     check_close("y of 3 threads", product_of(x, w.matrix), one, 0);
     set_thread_count(threads);
   }
+}
+
+// The bound of F32 is of sums of |x w|, since k-quants are multiplied group by group. The reference decodes.
+TEST_CASE(
+    "stored product: blocks of every type; of few rows, the bits do not depend on how many they are or on threads") {
+  using enum StoredType;
+  const int threads = thread_count();
+  for (StoredType type : {Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, Q2_K, Q3_K, IQ4_NL, IQ4_XS, MXFP4})
+    for (std::int64_t K : {256, 768}) {
+      CAPTURE(layout_of(type).name);
+      const StoredSample w = StoredSample::blocks(type, 37, K);
+      const Tensor x = random_tensor({7, K}, DType::F32, 1), all = product_of(x, w.matrix);
+      for (std::int64_t m = 0; m < 7; ++m)
+        for (std::int64_t n = 0; n < 37; ++n) {
+          double sum = 0, magnitude = 0;
+          for (std::int64_t k = 0; k < K; ++k) {
+            const double term = x.item(m * K + k) * w.numbers_NK.item(n * K + k);
+            sum += term;
+            magnitude += std::abs(term);
+          }
+          CHECK(std::abs(all.item(m * 37 + n) - sum) <= 3e-7 * magnitude);
+        }
+      for (std::int64_t M : {1, 2, 5})
+        check_close("fewer rows", product_of(x.rows(7 - M, 7), w.matrix), all.rows(7 - M, 7), 0);
+      set_thread_count(3);
+      check_close("y of 3 threads", product_of(x, w.matrix), all, 0);
+      set_thread_count(threads);
+    }
 }
 
 TEST_CASE("stored product: parts below each other, in any order of their rows, are one matrix") {
