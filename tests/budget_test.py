@@ -10,21 +10,21 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Folder, lines, files. A file belongs to the first folder whose path it begins with.
 FOLDERS = """
-engine/ops 15350 206
+engine/ops 15400 206
 engine/cuda 5570 66
-engine/io 5930 68
+engine/io 5940 68
 engine/data 5460 57
-engine 4850 63
+engine 5400 67
 autograd 1830 32
 model/open 4320 50
 model 3285 55
 train/studies 190 176
 train 5035 67
-eval 10485 127
+eval 10520 127
 tools/report 4645 58
 tools/sweep 2520 17
 tools 5855 178
-tests 46000 731
+tests 46050 731
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 
