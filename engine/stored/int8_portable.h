@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "engine/stored/int8_product.h"
 #include "engine/stored/stored_blocks.h"
@@ -133,34 +134,30 @@ template <class Kernel>
 void product(const Int8Input& x, const StoredPart& part, std::int64_t first, std::int64_t count, float* y,
              std::int64_t stride) {
   constexpr std::int64_t kRowsAtOnce = 512;  // of x, whose sums stay in the cache
-  struct alignas(64) Scratch {
-    Panel panel;
-    float sums[kRowsAtOnce * kLanes];
-  };
   const StoredLayout& layout = layout_of(x.type);
-  auto tile = [&]<class T>(T, std::int64_t n, Scratch& scratch) {
+  auto tile = [&]<class T>(T, std::int64_t n, Panel& panel, std::vector<float>& sums) {
     const std::int64_t rows = std::min<std::int64_t>(kLanes, count - n);
     for (std::int64_t begin = 0; begin < x.rows; begin += kRowsAtOnce) {
       const std::int64_t many = std::min(kRowsAtOnce, x.rows - begin);
-      std::fill_n(scratch.sums, many * kLanes, 0.0f);
+      std::fill_n(sums.data(), many * kLanes, 0.0f);
       for (std::int64_t column = 0; column < x.columns; column += kInt8Columns) {
         const unsigned char* from[kLanes];  // beyond the last row, that row again
         for (std::int64_t lane = 0; lane < kLanes; ++lane)
           from[lane] = part.lines[static_cast<std::size_t>(first + n + std::min(lane, rows - 1))] +
                        column / layout.elements * layout.bytes;
         const int columns = static_cast<int>(std::min<std::int64_t>(kInt8Columns, x.columns - column));
-        Kernel::template unpack<T>(from, columns, scratch.panel);
-        Kernel::template multiply<T>(scratch.panel, columns, &x.blocks[column / kInt8Columns * x.rows + begin], many,
-                                     scratch.sums);
+        Kernel::template unpack<T>(from, columns, panel);
+        Kernel::template multiply<T>(panel, columns, &x.blocks[column / kInt8Columns * x.rows + begin], many,
+                                     sums.data());
       }
-      for (std::int64_t m = 0; m < many; ++m)
-        std::copy_n(scratch.sums + m * kLanes, rows, y + (begin + m) * stride + n);
+      for (std::int64_t m = 0; m < many; ++m) std::copy_n(sums.data() + m * kLanes, rows, y + (begin + m) * stride + n);
     }
   };
   with_type(x.type, [&]<class T>(T type) {
     parallel_chunks((count + kLanes - 1) / kLanes, 1, [&](std::int64_t begin, std::int64_t end) {
-      const auto scratch = std::make_unique_for_overwrite<Scratch>();
-      for (std::int64_t n = begin; n < end; ++n) tile(type, n * kLanes, *scratch);
+      Panel panel;
+      std::vector<float> sums(static_cast<std::size_t>(std::min(kRowsAtOnce, x.rows) * kLanes));
+      for (std::int64_t n = begin; n < end; ++n) tile(type, n * kLanes, panel, sums);
     });
   });
 }
