@@ -15,9 +15,16 @@ inline bool& use_tf32() {
   return on;
 }
 
-// Of f32, bf16, tf32 and f64.
+// The switch `--precision int8`: on the CPU, products of F32 with stored weights in blocks round their inputs to 8 bits
+// (engine/stored/int8_product.h); all else is F32. Set it before work starts.
+inline bool& use_int8() {
+  static bool on = false;
+  return on;
+}
+
+// Of f32, bf16, tf32, int8 and f64.
 inline DType stored_type(const std::string& precision) {
-  return precision == "tf32" ? DType::F32 : dtype_named(precision);
+  return precision == "tf32" || precision == "int8" ? DType::F32 : dtype_named(precision);
 }
 
 }  // namespace sink

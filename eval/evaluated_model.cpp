@@ -2,9 +2,11 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <set>
 
 #include "engine/io/printable.h"
 #include "engine/precision.h"
+#include "engine/stored/int8_product.h"
 #include "eval/model_path.h"
 #include "model/model_checkpoint.h"
 #include "model/open/open_model.h"
@@ -57,6 +59,32 @@ void add_tokenizer(const OpenModel& open, std::map<std::string, std::string>& at
   if (refusal.empty()) attributes["tokenizer_json"] = tokenizer->json();
 }
 
+// --precision int8: throws Exit::usage if no weight can be multiplied in integers; prints which are not.
+void check_int8(const LanguageModel& model, const std::string& path) {
+  std::int64_t in_integers = 0, all = 0;
+  std::set<std::string> others;
+  for (const auto& parameter : model.parameters()) {
+    if (!parameter->stored()) continue;
+    for (const StoredPart& part : parameter->stored()->parts) {
+      const std::int64_t count = part.rows * parameter->stored()->columns;
+      const bool is_multiplied = !part.transposed && has_int8(part.type);
+      all += count;
+      if (is_multiplied) in_integers += count;
+      if (!is_multiplied) others.insert(layout_of(part.type).name);
+    }
+  }
+  const std::string types = "Q8_0, Q4_0, Q4_1, Q4_K, Q6_K or MXFP4";
+  if (in_integers == 0)
+    throw Error("--precision int8 multiplies weights that are stored in " + types + ", and " + printable(path) +
+                    " has none: use f32 or bf16",
+                Exit::usage);
+  if (others.empty()) return;
+  std::string names;
+  for (const std::string& name : others) names += (names.empty() ? "" : ", ") + name;
+  std::fprintf(stderr, "note: --precision int8: %.1f %% of the stored weights are multiplied in f32, those in %s\n",
+               100 * static_cast<double>(all - in_integers) / static_cast<double>(all), names.c_str());
+}
+
 }  // namespace
 
 EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation, DType compute, Device device,
@@ -87,7 +115,10 @@ EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation
 EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, const ComputeOptions& compute,
                               const LoadOptions& options) {
   compute.apply();
-  return load_evaluated(path, ablation, stored_type(compute.precision), device_named(compute.device), options);
+  EvaluatedModel evaluated =
+      load_evaluated(path, ablation, stored_type(compute.precision), device_named(compute.device), options);
+  if (use_int8() && options.context == 0) check_int8(*evaluated.model, path);  // else as in model_note
+  return evaluated;
 }
 
 void print_header(const LanguageModel& model, const std::string& path, const Ablation& ablation,

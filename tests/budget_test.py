@@ -10,21 +10,21 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Folder, lines, files. A file belongs to the first folder whose path it begins with.
 FOLDERS = """
-engine/ops 15025 197
+engine/ops 15300 199
 engine/cuda 5565 66
-engine/io 5895 68
+engine/io 5900 68
 engine/data 5455 57
-engine 4590 61
+engine 5330 67
 autograd 1775 30
 model/open 4450 51
 model 3290 55
 train/studies 185 176
 train 5035 67
-eval 10495 127
+eval 10525 127
 tools/report 4665 58
 tools/sweep 2515 17
-tools 6150 188
-tests 45850 754
+tools 6160 188
+tests 45990 756
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

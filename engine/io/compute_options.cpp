@@ -21,12 +21,17 @@ void ComputeOptions::apply() const {
   check_device(device, precision, reference);
   use_reference() = reference;
   use_tf32() = precision == "tf32";
+  use_int8() = precision == "int8";
   start_threads(threads);
 }
 
 void check_device(const std::string& device, const std::string& precision, bool reference) {
   if (device == "cpu" && precision == "tf32")
     throw Error("--precision tf32 needs --device cuda, got --device cpu; on the CPU f32 is exact and no slower",
+                Exit::usage);
+  if (precision == "int8" && (reference || device != "cpu"))
+    throw Error("--precision int8 is for products of the CPU backend: leave out " +
+                    (reference ? std::string("--reference") : "--device " + device) + " or this flag",
                 Exit::usage);
   if (device == "cpu") return;
   if (reference || precision == "f64")
@@ -50,7 +55,8 @@ void add_compute_options(CLI::App* command, ComputeOptions& options, const std::
 void add_machine_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions) {
   command
       ->add_option("--precision", options.precision,
-                   "of matrix products; tf32 needs a GPU; f64 runs the reference in double")
+                   "of matrix products; tf32 needs a GPU; f64 runs the reference in double" +
+                       std::string(std::ranges::count(precisions, "int8") ? "; int8 needs a quantised file" : ""))
       ->check(CLI::IsMember(precisions))
       ->capture_default_str();
   command->add_flag("--reference", options.reference, "plain loops instead of the fast path");

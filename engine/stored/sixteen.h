@@ -15,6 +15,8 @@ namespace sink::blocks {
 
 using Codes = unsigned char __attribute__((vector_size(16)));
 
+using FourWords = unsigned int __attribute__((vector_size(16)));
+
 using EightFloats = float __attribute__((vector_size(32)));
 using EightIntegers = int __attribute__((vector_size(32)));
 
@@ -64,6 +66,14 @@ inline void write_floats(const Floats& values, float* x) {
 #else
   std::memcpy(x, &values.low, sizeof values.low);
   std::memcpy(x + 8, &values.high, sizeof values.high);
+#endif
+}
+// `lower` in the lower eight, `upper` in the upper eight.
+inline Floats in_halves(float lower, float upper) {
+#ifdef __AVX512F__
+  return reinterpret_cast<Floats>(_mm512_mask_blend_ps(0xff00, _mm512_set1_ps(lower), _mm512_set1_ps(upper)));
+#else
+  return {EightFloats{} + lower, EightFloats{} + upper};
 #endif
 }
 // The lower eight and the upper eight, added.

@@ -121,14 +121,10 @@ struct GroupScales {
 };
 inline GroupScales six_bit_scales(const unsigned char* packed, float d, float least) {
   const std::uint32_t low = word_at(packed), middle = word_at(packed + 4), high = word_at(packed + 8);
-  const std::uint32_t words[] = {low & 0x3f3f3f3fu, (high & 0x0f0f0f0fu) | (low >> 6 & 0x03030303u) << 4,
-                                 middle & 0x3f3f3f3fu, (high >> 4 & 0x0f0f0f0fu) | (middle >> 6 & 0x03030303u) << 4};
-  Codes codes;
-  std::memcpy(&codes, words, sizeof codes);
+  const FourWords words = {low & 0x3f3f3f3fu, (high & 0x0f0f0f0fu) | (low >> 6 & 0x03030303u) << 4,
+                           middle & 0x3f3f3f3fu, (high >> 4 & 0x0f0f0f0fu) | (middle >> 6 & 0x03030303u) << 4};
   GroupScales scales;
-  write_floats(floats_of(codes), scales.of);
-  for (int group = 0; group < 8; ++group) scales.of[group] *= d;
-  for (int group = 8; group < 16; ++group) scales.of[group] *= least;
+  write_floats(in_halves(d, least) * floats_of(reinterpret_cast<Codes>(words)), scales.of);
   return scales;
 }
 

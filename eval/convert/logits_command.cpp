@@ -228,7 +228,7 @@ EvalCommand logits_command(CLI::App& app, const Ablation& ablation) {
   logits->add_option("--layers", options->layers, "layers of patterns and states, from 0, such as 0,3 [all]")
       ->delimiter(',')
       ->allow_extra_args(false);
-  add_compute_options(logits, options->compute, {"f32", "tf32", "f64"});
+  add_compute_options(logits, options->compute, {"f32", "int8", "tf32", "f64"});
   return {logits, [options, ablation] { return run_logits(*options, ablation); }};
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "engine/rng.h"
 #include "engine/stored/stored_matrix.h"
 #include "tests/support/compare.h"
 
@@ -40,6 +41,39 @@ struct StoredSample {
       for (std::int64_t p = 0; p < pieces; ++p)
         part.lines.push_back(line + p * (matrix.columns / pieces) / layout.elements * layout.bytes);
     return cut;
+  }
+  // Random codes of any type of blocks, with scales and minima that are neither large nor subnormal.
+  static StoredSample blocks(StoredType type, std::int64_t N, std::int64_t K) {
+    const StoredLayout& layout = layout_of(type);
+    const std::int64_t row = K / layout.elements * layout.bytes;
+    StoredSample stored{Tensor::empty({N, K}), std::vector<unsigned char>(static_cast<std::size_t>(N * row)), {}};
+    const Rng rng(7, layout.name);
+    for (std::size_t i = 0; i < stored.bytes.size(); ++i)
+      stored.bytes[i] = static_cast<unsigned char>(rng.below(static_cast<std::int64_t>(i), 256));
+    std::vector<int> halves;  // offsets of f16
+    using enum StoredType;
+    if (type == Q6_K)
+      halves = {208};
+    else if (type == Q3_K)
+      halves = {108};
+    else if (type == Q2_K)
+      halves = {80, 82};
+    else if (type != MXFP4)
+      halves = {0};
+    if (type == Q4_K || type == Q5_K || type == Q4_1 || type == Q5_1) halves = {0, 2};
+    StoredPart part{.type = type, .rows = N, .lines = {}};
+    for (std::int64_t n = 0; n < N; ++n) part.lines.push_back(stored.bytes.data() + n * row);
+    for (std::size_t block = 0; block < stored.bytes.size(); block += static_cast<std::size_t>(layout.bytes)) {
+      for (int half : halves) {  // from 2^-11 to 2^-7 and their negative values
+        unsigned char& high = stored.bytes[block + static_cast<std::size_t>(half) + 1];
+        high = static_cast<unsigned char>((high & 0x8f) | 0x10);
+      }
+      if (type == MXFP4) stored.bytes[block] = static_cast<unsigned char>(118 + stored.bytes[block] % 4);
+    }
+    for (std::int64_t n = 0; n < N; ++n)
+      decode(type, part.lines[static_cast<std::size_t>(n)], K, stored.numbers_NK.data<float>() + n * K);
+    stored.matrix = {.rows = N, .columns = K, .parts = {part}, .owner = nullptr};
+    return stored;
   }
   static StoredSample q8(std::int64_t N, std::int64_t K) {
     StoredSample stored{Tensor::empty({N, K}), {}, {}};

@@ -13,7 +13,9 @@
 #include "engine/io/command_line.h"
 #include "engine/io/program.h"
 #include "engine/rng.h"
+#include "engine/stored/grouped_dot.h"
 #include "engine/stored/stored_type.h"
+#include "engine/tensor.h"
 
 using namespace sink;
 
@@ -52,8 +54,13 @@ void bench(StoredType type) {
   Rng rng(1, "x");
   for (std::int64_t i = 0; i < kColumns; ++i) x[static_cast<std::size_t>(i)] = static_cast<float>(rng.normal(i));
   volatile float kept = 0;  // so that the product is not left out
-  const double dots =
-      best_rate([&](std::int64_t row) { kept = dot(type, w.data() + row * bytes, x.data(), kColumns); });
+  Tensor grouped = Tensor::empty({grouped_size(kColumns)});
+  group_input(type, x.data(), kColumns, grouped.data<float>());
+  const double dots = best_rate([&](std::int64_t row) {
+    const unsigned char* w_row = w.data() + row * bytes;
+    kept = has_groups(type) ? grouped_dot(type, w_row, grouped.data<float>(), kColumns)
+                            : dot(type, w_row, x.data(), kColumns);
+  });
   const double decodes = best_rate([&](std::int64_t row) {
     decode(type, w.data() + row * bytes, kColumns, decoded.data());
     kept = decoded[static_cast<std::size_t>(row)];

@@ -6,6 +6,8 @@
 #include "engine/ops/activation/activation.h"
 #include "engine/ops/matmul/matmul.h"
 #include "engine/ops/stored_product/stored_tiles.h"
+#include "engine/precision.h"
+#include "engine/stored/int8_product.h"
 #include "engine/threads.h"
 #include "engine/vector_math.h"
 
@@ -13,6 +15,8 @@ namespace sink::cpu {
 namespace {
 
 constexpr std::int64_t kScoredRows = 512;  // of x, whose logits of a tile stay in the cache
+
+constexpr std::int64_t kInt8Words = 1024;  // of W at a time, with --precision int8
 
 constexpr std::int64_t kSummed = 256;
 
@@ -45,14 +49,14 @@ void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Te
   const auto* targets = targets_N.data<std::int32_t>();
   std::vector<TileRow> rows(static_cast<std::size_t>(N));
   Tensor logits_NR;
-  for_each_tile(w_VC, x_NC.dtype(), [&](const Tensor& tile_RC, std::int64_t first_word) {
-    const std::int64_t R = tile_RC.dim(0);
+  // fill(logits of rows [first, first + count) of x and R words, first).
+  auto add_words = [&](std::int64_t first_word, std::int64_t R, auto&& fill) {
     for (std::int64_t first = 0; first < N; first += kScoredRows) {
       const std::int64_t count = std::min(kScoredRows, N - first);
       if (!logits_NR.defined() || logits_NR.dim(1) != R || logits_NR.dim(0) < count)
         logits_NR = Tensor::empty({count, R});
       Tensor logits = logits_NR.rows(0, count);
-      sink::matmul({x_NC.rows(first, first + count)}, transposed(tile_RC), logits);
+      fill(logits, first);
       if (cap > 0) sink::activation(logits, logits, SoftCap{cap});
       parallel_chunks(count, 8, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t n = begin; n < end; ++n) {
@@ -64,7 +68,30 @@ void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Te
         }
       });
     }
-  });
+  };
+  if (use_int8() && x_NC.dtype() == DType::F32 &&
+      std::ranges::all_of(w_VC.parts, [](const StoredPart& part) { return has_int8(part); })) {
+    std::int64_t first_word = 0;
+    for (const StoredPart& part : w_VC.parts) {
+      std::vector<Int8Input> rounded;
+      for (std::int64_t first = 0; first < N; first += kScoredRows)
+        rounded.push_back(round_to_int8(part.type, x_NC.data<float>() + first * w_VC.columns,
+                                        std::min(kScoredRows, N - first), w_VC.columns));
+      for (std::int64_t word = 0; word < part.rows; word += kInt8Words) {
+        const std::int64_t R = std::min(kInt8Words, part.rows - word);
+        add_words(first_word + word, R, [&](Tensor& logits, std::int64_t first) {
+          int8_product(rounded[static_cast<std::size_t>(first / kScoredRows)], part, word, R, logits.data<float>(), R);
+        });
+      }
+      first_word += part.rows;
+    }
+  } else {
+    for_each_tile(w_VC, x_NC.dtype(), [&](const Tensor& tile_RC, std::int64_t first_word) {
+      add_words(first_word, tile_RC.dim(0), [&](Tensor& logits, std::int64_t first) {
+        sink::matmul({x_NC.rows(first, first + logits.dim(0))}, transposed(tile_RC), logits);
+      });
+    });
+  }
   for (std::int64_t n = 0; n < N; ++n) {
     const TileRow& row = rows[static_cast<std::size_t>(n)];
     loss_N.data<float>()[n] = targets[n] < 0 ? 0 : row.m + std::log(row.S) - row.of_target;

@@ -6,6 +6,9 @@
 
 #include "engine/ops/matmul/matmul.h"
 #include "engine/ops/stored_product/stored_tiles.h"
+#include "engine/precision.h"
+#include "engine/stored/grouped_dot.h"
+#include "engine/stored/int8_product.h"
 #include "engine/stored/stored_type.h"
 #include "engine/threads.h"
 
@@ -23,6 +26,20 @@ void one_row(const float* x_K, const StoredPart& part, std::int64_t K, R* y_N) {
   });
 }
 
+// Of a few rows of x, by groups of weights (grouped_dot.h): each element of y as if x had one row.
+template <class R>
+void by_groups(const float* x_MK, std::int64_t M, const StoredPart& part, std::int64_t K, R* y_MN, std::int64_t N) {
+  const std::int64_t size = grouped_size(K);
+  Tensor grouped = Tensor::empty({M, size});
+  for (std::int64_t m = 0; m < M; ++m) group_input(part.type, x_MK + m * K, K, grouped.data<float>() + m * size);
+  parallel_chunks(part.rows, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n)
+      for (std::int64_t m = 0; m < M; ++m)
+        store(y_MN[m * N + n],
+              grouped_dot(part.type, part.lines[static_cast<std::size_t>(n)], grouped.data<float>() + m * size, K));
+  });
+}
+
 // Of a few rows of x, which stay in the cache.
 template <class R>
 void few_rows(const float* x_MK, std::int64_t M, const StoredPart& part, std::int64_t K, R* y_MN, std::int64_t N) {
@@ -37,9 +54,27 @@ void few_rows(const float* x_MK, std::int64_t M, const StoredPart& part, std::in
   });
 }
 
-}  // namespace
+void f32_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y);
 
-void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
+// `--precision int8`, part by part.
+void mixed_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
+  const std::int64_t N = w_NK.rows, K = w_NK.columns, M = x.size() / K;
+  Int8Input rounded;
+  float* y_MN = y.data<float>();
+  for (const StoredPart& part : w_NK.parts) {
+    if (has_int8(part)) {
+      if (!rounded.blocks || rounded.type != part.type) rounded = round_to_int8(part.type, x.data<float>(), M, K);
+      int8_product(rounded, part, 0, part.rows, y_MN, N);
+    } else {
+      Tensor product = Tensor::empty({M, part.rows});
+      f32_product(x, {part.rows, K, {part}, 1, w_NK.owner}, product);
+      for (std::int64_t m = 0; m < M; ++m) std::copy_n(product.data<float>() + m * part.rows, part.rows, y_MN + m * N);
+    }
+    y_MN += part.rows;
+  }
+}
+
+void f32_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
   const std::int64_t N = w_NK.rows, K = w_NK.columns, M = x.size() / K;
   if (M < kFewStoredRows) {
     const Tensor wide = x.to(DType::F32);
@@ -47,7 +82,9 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
       using R = decltype(zero);
       std::int64_t n = 0;
       for (const StoredPart& part : w_NK.parts) {
-        if (M == 1 && !part.transposed && part.pieces == 1)
+        if (has_groups(part.type) && part.pieces == 1)
+          by_groups(wide.data<float>(), M, part, K, y.data<R>() + n, N);
+        else if (M == 1 && !part.transposed && part.pieces == 1)
           one_row(wide.data<float>(), part, K, y.data<R>() + n);
         else
           few_rows(wide.data<float>(), M, part, K, y.data<R>() + n, N);
@@ -67,6 +104,13 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
         std::memcpy(to + m * static_cast<std::size_t>(N) * size_of(y.dtype()), from + m * row, row);
     });
   });
+}
+
+}  // namespace
+
+void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
+  const bool is_f32 = x.dtype() == DType::F32 && y.dtype() == DType::F32;
+  use_int8() && is_f32 ? mixed_product(x, w_NK, y) : f32_product(x, w_NK, y);
 }
 
 void stored_rows(const Tensor& tokens_BT, const StoredMatrix& w_VK, Tensor& x_BTK) {

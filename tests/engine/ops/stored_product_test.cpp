@@ -3,9 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "engine/ops/matmul/matmul.h"
+#include "engine/precision.h"
+#include "engine/stored/int8_portable.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
@@ -53,6 +57,109 @@ TEST_CASE("stored product: the same bits on any number of threads") {
     set_thread_count(3);
     check_close("y of 3 threads", product_of(x, w.matrix), one, 0);
     set_thread_count(threads);
+  }
+}
+
+// The bound of F32 is of sums of |x w|, since k-quants are multiplied group by group. The reference decodes.
+TEST_CASE(
+    "stored product: blocks of every type; of few rows, the bits do not depend on how many they are or on threads") {
+  using enum StoredType;
+  const int threads = thread_count();
+  for (StoredType type : {Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, Q2_K, Q3_K, IQ4_NL, IQ4_XS, MXFP4})
+    for (std::int64_t K : {256, 768}) {
+      CAPTURE(layout_of(type).name);
+      const StoredSample w = StoredSample::blocks(type, 37, K);
+      const Tensor x = random_tensor({7, K}, DType::F32, 1), all = product_of(x, w.matrix);
+      for (std::int64_t m = 0; m < 7; ++m)
+        for (std::int64_t n = 0; n < 37; ++n) {
+          double sum = 0, magnitude = 0;
+          for (std::int64_t k = 0; k < K; ++k) {
+            const double term = x.item(m * K + k) * w.numbers_NK.item(n * K + k);
+            sum += term;
+            magnitude += std::abs(term);
+          }
+          CHECK(std::abs(all.item(m * 37 + n) - sum) <= 3e-7 * magnitude);
+        }
+      for (std::int64_t M : {1, 2, 5})
+        check_close("fewer rows", product_of(x.rows(7 - M, 7), w.matrix), all.rows(7 - M, 7), 0);
+      set_thread_count(3);
+      check_close("y of 3 threads", product_of(x, w.matrix), all, 0);
+      set_thread_count(threads);
+    }
+}
+
+namespace {
+
+// x as int8_product.h rounds it, in plain loops.
+std::vector<double> rounded_row(const Tensor& x, std::int64_t m, std::int64_t K) {
+  std::vector<double> row(static_cast<std::size_t>(K));
+  for (std::int64_t first = 0; first < K; first += 32) {
+    float most = 0;
+    for (std::int64_t k = first; k < first + 32; ++k) most = std::max(most, std::abs(x.data<float>()[m * K + k]));
+    for (std::int64_t k = first; k < first + 32; ++k)
+      row[static_cast<std::size_t>(k)] =
+          static_cast<double>(std::nearbyint(x.data<float>()[m * K + k] * (127 / most))) *
+          static_cast<double>(most / 127);
+  }
+  return row;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "int8 product: inputs in 8 bits with decoded weights; both kernels, any number of rows and threads, same bits") {
+  using enum StoredType;
+  const int threads = thread_count();
+  for (StoredType type : {Q8_0, Q4_0, Q4_1, Q4_K, Q6_K, MXFP4})
+    for (std::int64_t K : {256, 768, 32, 96, 576})
+      for (std::int64_t N : {1, 16, 37}) {
+        if (K % layout_of(type).elements != 0) continue;
+        CAPTURE(layout_of(type).name);
+        CAPTURE(K);
+        constexpr std::int64_t M = 19;
+        const StoredSample w = StoredSample::blocks(type, N, K);
+        const StoredPart& part = w.matrix.parts[0];
+        const Tensor x = random_tensor({M, K}, DType::F32, 1);
+        Tensor y = Tensor::empty({M, N}), other = Tensor::empty({M, N});
+        int8_product(round_to_int8(type, x.data<float>(), M, K), part, 0, N, y.data<float>(), N);
+        for (std::int64_t m = 0; m < M; ++m) {
+          const std::vector<double> x_K = rounded_row(x, m, K);
+          for (std::int64_t n = 0; n < N; ++n) {
+            double sum = 0, magnitude = 0;
+            for (std::int64_t k = 0; k < K; ++k) {
+              const double term = x_K[static_cast<std::size_t>(k)] * w.numbers_NK.item(n * K + k);
+              sum += term;
+              magnitude += std::abs(term);
+            }
+            CHECK(std::abs(y.item(m * N + n) - sum) <= 1e-6 * magnitude);
+          }
+        }
+        int8::product<int8::Portable>(round_to_int8(type, x.data<float>(), M, K), part, 0, N, other.data<float>(), N);
+        check_close("portable", other, y, 0);
+        set_thread_count(3);
+        use_int8() = true;
+        check_close("threads", product_of(x, w.matrix), y, 0);
+        for (std::int64_t m : {0, 18})
+          check_close("alone", product_of(x.rows(m, m + 1), w.matrix), y.rows(m, m + 1), 0);
+        use_int8() = false;
+        set_thread_count(threads);
+      }
+}
+
+TEST_CASE("int8 product: NaN and infinite inputs make their row NaN, tiny ones are 0") {
+  const StoredSample w = StoredSample::blocks(StoredType::Q4_K, 3, 256);
+  Tensor x = random_tensor({4, 256}, DType::F32, 1);
+  x.data<float>()[7] = std::numeric_limits<float>::quiet_NaN();
+  x.data<float>()[256 + 40] = std::numeric_limits<float>::infinity();
+  for (std::int64_t k = 0; k < 256; ++k) x.data<float>()[512 + k] = 1e-40f;
+  use_int8() = true;
+  const Tensor y = product_of(x, w.matrix);
+  use_int8() = false;
+  for (std::int64_t n = 0; n < 3; ++n) {
+    CHECK(std::isnan(y.item(n)));
+    CHECK(std::isnan(y.item(3 + n)));
+    CHECK(y.item(6 + n) == 0);
+    CHECK(std::isfinite(y.item(9 + n)));
   }
 }
 
