@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -196,6 +197,25 @@ TEST_CASE("sinklab: the command may come before or after the model, and is `atte
   check_error(folder, "sinklab " + model, 2, "--text");
   check_error(folder, "sinklab " + (folder / "nothing.gguf") + tokens, 3, "nothing.gguf");
   check_error(folder, "sinklab " + model + " --txt hello", 2, "did you mean --text?");
+}
+
+TEST_CASE("sinklab: --precision int8 needs weights in blocks of 8 bits or less, and says which are not") {
+  TemporaryFolder folder;
+  const std::string tokens = " --json --tokens " + tokens_in(folder);
+  const Outcome plain = outcome_of(folder, "sinklab " + kModels + "llama.gguf --precision int8" + tokens);
+  CHECK(plain.code == 2);
+  CHECK(contains(plain.err, "--precision int8 multiplies weights that are stored in Q8_0, "));
+  CHECK(contains(plain.err, "llama.gguf has none: use f32 or bf16"));
+  CHECK(outcome_of(folder, "sinklab " + kModels + "llama.gguf --precision int8 --reference" + tokens).code == 2);
+  if (!test::is_built("gpt_oss")) return;
+  const std::string experts = "sinklab " + kModels + "gpt_oss_gguf.gguf";  // in MXFP4, all else in F32
+  const Outcome wide = outcome_of(folder, experts + tokens),
+                narrow = outcome_of(folder, experts + " --precision int8" + tokens);
+  REQUIRE(narrow.code == 0);
+  CHECK(contains(narrow.err, "% of the stored weights are multiplied in f32, those in F32"));
+  const double loss = Json::parse(wide.out).at("loss"), difference = loss - Json::parse(narrow.out).at("loss").get<double>();
+  CHECK(std::abs(difference) > 1e-6 * loss);
+  CHECK(std::abs(difference) < 0.02 * loss);
 }
 
 TEST_CASE("sinklab: --out keeps a file of another kind") {

@@ -8,6 +8,8 @@
 #include "engine/implementation.h"
 #include "engine/ops/cross_entropy/cross_entropy.h"
 #include "engine/ops/matmul/matmul.h"
+#include "engine/ops/stored_product/stored_product.h"
+#include "engine/precision.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
@@ -76,6 +78,29 @@ TEST_CASE("stored cross-entropy: logits far apart neither overflow nor vanish; a
   const Tensor losses = losses_of(x_NC, w.matrix, targets_N);
   CHECK(std::isnan(losses.item(1)));
   CHECK(std::isfinite(losses.item(0)));
+}
+
+TEST_CASE("stored cross-entropy: with --precision int8 that of the logits in integers, over blocks of words and rows") {
+  for (auto [N, V, C] : {std::tuple{1, 5, 32}, {600, 70, 64}, {3, 9000, 32}})
+    for (double cap : {0.0, 0.7}) {
+      CAPTURE(V);
+      const Tensor targets_N = targets_of(N, V), x_NC = random_tensor({N, C}, DType::F32, 1);
+      const StoredSample w = StoredSample::q8(V, C);
+      Tensor logits_NV = Tensor::empty({N, V}), loss_N = Tensor::empty({N}, DType::F64);
+      use_int8() = true;
+      stored_product(x_NC, w.matrix, logits_NV);
+      const Tensor found = losses_of(x_NC, w.matrix, targets_N, cap);
+      use_int8() = false;
+      Tensor wide_NV = logits_NV.to(DType::F64);
+      for (std::int64_t i = 0; cap > 0 && i < wide_NV.size(); ++i)
+        wide_NV.data<double>()[i] = cap * std::tanh(wide_NV.item(i) / cap);
+      cross_entropy(wide_NV, targets_N, loss_N);
+      check_close("loss", found, loss_N, 2e-6);
+      const Tensor exact = expected_losses(x_NC, w, targets_N, cap);
+      bool is_another = false;  // than in f32
+      for (std::int64_t n = 0; n < N; ++n) is_another = is_another || std::abs(exact.item(n) - found.item(n)) > 1e-5;
+      CHECK(is_another);
+    }
 }
 
 TEST_CASE("stored cross-entropy: the same bits on any number of threads") {
