@@ -20,7 +20,7 @@ using blocks::floats_of;
 using blocks::floats_of_signed;
 using blocks::Integers;
 
-constexpr int kBlock = 256, kSteps = 4, kLanes = 16, kPrepared = 272;
+constexpr int kWeights = 256, kSteps = 4, kWords = 16, kPrepared = 272;
 
 Integers words_at(const void* bytes) {
   Integers words;
@@ -46,7 +46,7 @@ Floats code_of(const Integers& words) {
   return floats_of((words >> 8 * b) & 255);
 }
 
-using Lanes = std::array<int, kLanes>;
+using Lanes = std::array<int, kWords>;
 
 // What a type is made of: the words of a step; the group of 32 that each lane of it has, eight words for each; how many
 // elements share a scale; in scales_and_minima, the scales and what the sums of x are multiplied by. `offset` is
@@ -128,7 +128,7 @@ struct Q3K {
 template <class T, int step>
 constexpr Lanes kScaleOfLane = [] {
   Lanes lanes{};
-  for (int lane = 0; lane < kLanes; ++lane)
+  for (int lane = 0; lane < kWords; ++lane)
     lanes[static_cast<std::size_t>(lane)] = (32 * T::group(step, lane) + 4 * (lane % 8)) / T::sharing;
   return lanes;
 }();
@@ -136,7 +136,7 @@ constexpr Lanes kScaleOfLane = [] {
 template <class T>
 [[gnu::flatten]] float dot_groups(const unsigned char* w, const float* x, std::int64_t columns) {
   Floats sums[2]{}, of_minima{};
-  for (std::int64_t i = 0; i < columns; i += kBlock, w += layout_of(T::type).bytes, x += kPrepared) {
+  for (std::int64_t i = 0; i < columns; i += kWeights, w += layout_of(T::type).bytes, x += kPrepared) {
     Floats scales, minima;
     T::scales_and_minima(w, scales, minima);
     auto add = [&]<int step>(std::integral_constant<int, step>) {
@@ -152,7 +152,7 @@ template <class T>
     add(std::integral_constant<int, 1>{});
     add(std::integral_constant<int, 2>{});
     add(std::integral_constant<int, 3>{});
-    of_minima += minima * floats_at(x + kBlock);
+    of_minima += minima * floats_at(x + kWeights);
   }
   const blocks::EightFloats eight = blocks::halves_added((sums[0] + sums[1]) + of_minima);
   return ((eight[0] + eight[4]) + (eight[2] + eight[6])) + ((eight[1] + eight[5]) + (eight[3] + eight[7]));
@@ -160,17 +160,17 @@ template <class T>
 
 template <class T>
 void group_blocks(const float* x, std::int64_t columns, float* out) {
-  constexpr int kSums = kBlock / T::sharing;
-  for (std::int64_t i = 0; i < columns; i += kBlock, x += kBlock, out += kPrepared) {
+  constexpr int kSums = kWeights / T::sharing;
+  for (std::int64_t i = 0; i < columns; i += kWeights, x += kWeights, out += kPrepared) {
     for (int step = 0; step < kSteps; ++step)
-      for (int lane = 0; lane < kLanes; ++lane)
+      for (int lane = 0; lane < kWords; ++lane)
         for (int b = 0; b < 4; ++b) out[64 * step + 16 * b + lane] = x[32 * T::group(step, lane) + 4 * (lane % 8) + b];
-    for (int s = 0; s < kLanes; ++s) out[kBlock + s] = 0;
+    for (int s = 0; s < kWords; ++s) out[kWeights + s] = 0;
     for (int s = 0; s < kSums; ++s) {
       float sum = 0;
       for (int n = 0; n < T::sharing; ++n) sum += x[s * T::sharing + n];
       // Without an offset these are minima, of eight in the upper lanes.
-      out[kBlock + (kLanes - kSums) + s] = T::offset > 0 ? -static_cast<float>(T::offset) * sum : -sum;
+      out[kWeights + (kWords - kSums) + s] = T::offset > 0 ? -static_cast<float>(T::offset) * sum : -sum;
     }
   }
 }

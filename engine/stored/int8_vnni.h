@@ -123,8 +123,9 @@ struct Vnni {
     }
   }
   static Floats half_of_e8m0(const Words& exponents) {
-    const Words bits = exponents < 2 ? 0x00200000u << exponents : (exponents - 1) << 23;
-    return reinterpret_cast<Floats>(exponents == 255 ? Words{} + 0x7fc00000u : bits);
+    const auto small = reinterpret_cast<Words>(exponents < 2), none = reinterpret_cast<Words>(exponents == 255);
+    const Words bits = (small & ((Words{} + 0x00200000u) << exponents)) | (~small & ((exponents - 1) << 23));
+    return reinterpret_cast<Floats>((none & (Words{} + 0x7fc00000u)) | (~none & bits));
   }
   static Words e2m1(const Words& codes) {
     alignas(16) static constexpr auto table = [] {
