@@ -32,10 +32,23 @@ def test_the_examples_of_the_readme(capsys, monkeypatch):
         pytest.skip(f"there is no {model}: tools/quickstart.sh downloads it")
     monkeypatch.chdir(ROOT)
     blocks, names = re.findall(r"```python\n(.*?)```", page, re.DOTALL), {}
-    blocks = [block for block in blocks if "transformer_lens" not in block]
+    blocks = [block for block in blocks if "transformer_lens" not in block and "sinklab.torch" not in block]
     assert len(blocks) == 3
     exec(blocks[0], names)
     assert capsys.readouterr().out == re.search(r"```text\n(.*?)```", page, re.DOTALL).group(1)
     for block in blocks[1:]:
         exec(block, names)
     assert names["logits"].shape == (6, 49152) and names["loss"] < 4
+
+
+def test_the_examples_with_torch_of_the_readme(capsys, monkeypatch):
+    pytest.importorskip("torch")
+    names = {"AutoModelForCausalLM": pytest.importorskip("transformers").AutoModelForCausalLM}
+    monkeypatch.chdir(ROOT)
+    page = README.read_text()
+    page = page[page.index("## Attention in PyTorch"):]
+    blocks, texts = (re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("python", "text"))
+    assert len(blocks) == len(texts) == 2
+    for block, text in zip(blocks, texts):
+        exec(block, names)
+        assert capsys.readouterr().out == text

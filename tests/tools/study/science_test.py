@@ -2,6 +2,7 @@
 by hand, the committed tables, and what is refused."""
 import csv
 import math
+import os
 import pathlib
 import re
 import subprocess
@@ -14,6 +15,7 @@ SCIENCE, RESULTS = ROOT / "train/studies/science", ROOT / "train/studies/results
 sys.path.insert(0, str(SCIENCE))
 import budget_picture
 import claims as science
+import output
 import runs as files
 import student
 import verdicts
@@ -387,6 +389,19 @@ class Program(unittest.TestCase):
             self.assertIn("verdicts.csv already exists and is not what this program writes", done.stderr)
             self.assertEqual((out / "verdicts.csv").read_text(), "my notes")
             self.assertEqual([path.name for path in out.iterdir() if path.name.startswith(".")], [])
+
+    def test_what_a_killed_program_left_is_removed(self):
+        ended = subprocess.Popen(["true"])
+        ended.wait()
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "a.csv"
+            kept = [f".a.csv.tmp-{process}-{machine}-x" for process, machine in ((os.getpid(), output.this_machine()), (ended.pid, "00000000"))] + [
+                f".b.csv.tmp-{ended.pid}-{output.this_machine()}-x"]
+            for name in [*kept, f".a.csv.tmp-{ended.pid}-{output.this_machine()}-x"]:
+                (path.parent / name).write_text("half")
+            output.write(path, "whole")
+            self.assertEqual(sorted(each.name for each in path.parent.iterdir()), sorted(["a.csv", *kept]))
+            self.assertEqual(path.read_text(), "whole")
 
     def test_wrong_arguments(self):
         self.assertEqual(self.call("--reslts", "x").returncode, 2)

@@ -3,8 +3,10 @@ import math
 import os
 import pathlib
 import re
+import socket
 import sys
 import tempfile
+import zlib
 
 from runs import BadInput
 
@@ -54,9 +56,37 @@ def require_ours(path, beginning, holds="", force=False):
         raise Usage(f"{path} already exists and is not what this program writes; move it or give another --out")
 
 
+def this_machine():
+    """Where process ids mean the same processes: the host, and on it the container."""
+    try:
+        processes = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        processes = ""
+    return f"{zlib.crc32((socket.gethostname() + processes).encode()):08x}"
+
+
+def has_ended(process):
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
+
+
+def remove_orphans(path):
+    """What processes of this machine that ended have left of the file, as engine/io/temporary_name.h does."""
+    names = re.compile(re.escape(f".{path.name}.tmp-") + r"(\d+)-" + this_machine() + "-")
+    for other in path.parent.iterdir():
+        if (match := names.match(other.name)) and has_ended(int(match[1])):
+            other.unlink(missing_ok=True)
+
+
 def write(path, text):
     """Replaces the file whole."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.tmp-")
+    remove_orphans(path)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.tmp-{os.getpid()}-{this_machine()}-")
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
             file.write(text)
