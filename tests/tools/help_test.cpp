@@ -192,7 +192,7 @@ TEST_CASE("completions: commands, flags and choices, in scripts that their shell
       "COMP_CWORD=$(($# - 1)); _eval_baseline; echo ${COMPREPLY[@]}; }; complete_words eval_baseline ";
   CHECK(run(complete + "gen'").out == "generate\n");
   CHECK(run(complete + "generate --prec'").out == "--precision\n");
-  CHECK(run(complete + "generate --precision \"\"'").out == "f32 bf16 tf32 f64\n");
+  CHECK(run(complete + "generate --precision \"\"'").out == "f32 bf16 int8 tf32 f64\n");
   CHECK(run(complete + "generate --past'").out == "\n");  // an old name
   for (const char* shell : {"bash", "zsh", "fish"})
     for (const char* program : {"train_baseline", "eval_baseline", "sweep"}) {
