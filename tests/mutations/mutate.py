@@ -266,14 +266,14 @@ FORMULAS = [
      "if (target >= 0) logits_V[static_cast<std::size_t>(target)] -= gradient_scale;", "", TESTS + "cross_entropy_test"),
     ("rms_norm: gradient without that of the root mean square", OPS + "rms_norm/rms_norm_ref.cpp",
      " - x_C[c] * r * r * projection", "", TESTS + "rms_norm_test"),
-    ("Sink: epsilon itself counts", "eval/sink/sink_score.cpp", "xt::cast<double>(alpha_RK > epsilon)",
-     "xt::cast<double>(alpha_RK >= epsilon)", TESTS + "sink_score_test"),
+    ("Sink: epsilon itself counts", "eval/sink/sink_score.h", "(alpha > epsilon ? 1 : 0)",
+     "(alpha >= epsilon ? 1 : 0)", TESTS + "sink_score_test"),
     ("alpha: divided by the rows of the whole document", "eval/sink/sink_score.cpp",
      "rows[static_cast<std::size_t>(extra_tokens + k)]", "static_cast<double>(T_ - k)", TESTS + "sink_score_test"),
     ("alpha: divided by the rows that a window leaves out, too", "eval/sink/even_attention.cpp",
      "std::min(positions, range.last(column) + 1)", "positions", TESTS + "sink_score_test"),
-    ("alpha of an extra key: without its own row", "eval/sink/sink_score.cpp",
-     "(1 + view<double, 2>(extra_sums_BH)(b, h))", "(view<double, 2>(extra_sums_BH)(b, h))",
+    ("alpha of an extra key: without its own row", "eval/sink/sink_score.h",
+     "return (1 + column_sum) /", "return column_sum /",
      TESTS + "sink_score_test"),
 ]
 PROGRAM = re.compile(TESTS + r"(\w+)")
