@@ -97,7 +97,8 @@ void make_tables(const std::string& file, bool force) {
     std::fprintf(stderr, "sweep: the tables are not made: there is no %s; with both: %s\n",
                  program.empty() ? "checkout of Sinklab around this program" : "python3", command.c_str());
   else if (status != 0)
-    throw Error("the tables are not made; the runs are done: " + command, static_cast<Exit>(status));
+    throw Error("the tables are not made; the runs are done: " + command,
+                static_cast<Exit>(status > 128 ? 1 : status));  // of a program that a signal ended: run it again
 }
 
 }  // namespace sink
