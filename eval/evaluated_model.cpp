@@ -73,10 +73,9 @@ void check_int8(const LanguageModel& model, const std::string& path) {
       if (!is_multiplied) others.insert(layout_of(part.type).name);
     }
   }
-  const std::string types = "Q8_0, Q4_0, Q4_1, Q4_K, Q6_K or MXFP4";
   if (in_integers == 0)
-    throw Error("--precision int8 multiplies weights that are stored in " + types + ", and " + printable(path) +
-                    " has none: use f32 or bf16",
+    throw Error("--precision int8 multiplies weights that are stored in one of " + int8_types() + ", and " +
+                    printable(path) + " has none: use f32 or bf16",
                 Exit::usage);
   if (others.empty()) return;
   std::string names;

@@ -12,9 +12,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = """
 engine/ops 15095 197
 engine/cuda 5565 66
-engine/io 5900 68
+engine/io 5905 68
 engine/data 5455 57
-engine 5330 67
+engine 5345 67
 autograd 1775 30
 model/open 4450 51
 model 3290 55

@@ -33,7 +33,10 @@ void check_device(const std::string& device, const std::string& precision, bool 
 std::string compute_description(const std::string& device, const std::string& precision, bool reference);
 
 // --precision (one of `precisions`), --reference, --threads, --device; and with --batch.
-void add_machine_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions);
-void add_compute_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions);
+inline const std::vector<std::string> kPrecisions{"f32", "bf16", "int8", "tf32", "f64"};
+void add_machine_options(CLI::App* command, ComputeOptions& options,
+                         const std::vector<std::string>& precisions = kPrecisions);
+void add_compute_options(CLI::App* command, ComputeOptions& options,
+                         const std::vector<std::string>& precisions = kPrecisions);
 
 }  // namespace sink

@@ -87,11 +87,18 @@ struct Mxfp4 {
   static float minimum(const unsigned char*, int) { return 0; }
 };
 
+template <class F>
+void for_each_type(F&& f) {
+  f(Q8{}), f(Q40{}), f(Q41{}), f(Q4K{}), f(Q6K{}), f(Mxfp4{});
+}
 // f(T{}) for the T of this type; false: there is none.
 template <class F>
 bool with_type(StoredType type, F&& f) {
-  auto is_one = [&]<class T>(T t) { return type == T::type && (f(t), true); };
-  return is_one(Q4K{}) || is_one(Q6K{}) || is_one(Q8{}) || is_one(Q40{}) || is_one(Q41{}) || is_one(Mxfp4{});
+  bool found = false;
+  for_each_type([&]<class T>(T t) {
+    if (type == T::type) f(t), found = true;
+  });
+  return found;
 }
 
 struct Portable {

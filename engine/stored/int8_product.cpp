@@ -28,6 +28,12 @@ bool has_int8(StoredType type) {
   return int8::with_type(type, [](auto) {});
 }
 
+std::string int8_types() {
+  std::string names;
+  int8::for_each_type([&]<class T>(T) { names += (names.empty() ? "" : ", ") + std::string(layout_of(T::type).name); });
+  return names;
+}
+
 bool has_int8(const StoredPart& part) { return !part.transposed && part.pieces == 1 && has_int8(part.type); }
 
 Int8Input round_to_int8(StoredType type, const float* x, std::int64_t rows, std::int64_t columns) {

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "engine/stored/stored_matrix.h"
 
@@ -35,8 +36,8 @@ struct Int8Input {
   std::unique_ptr<Int8Block[]> blocks;  // of all rows for each 256 columns; what is after the last column is not set
 };
 
-// Q8_0, Q4_0, Q4_1, Q4_K, Q6_K and MXFP4.
 bool has_int8(StoredType type);
+std::string int8_types();  // "Q8_0, Q4_0, ..."
 // Of lines that are whole rows, too.
 bool has_int8(const StoredPart& part);
 

@@ -138,7 +138,7 @@ void add_text_and_machine(CLI::App* command, AttentionOptions& options) {
   command->add_option("checkpoint,--model", options.model, kWhatIsEvaluated)->required();
   add_tokens_option(command, options.given, add_text_options(command, options.given));
   command->add_option("--data", options.given.data, "data folder of the tokenizer; for checkpoints without one");
-  add_machine_options(command, options.compute, {"f32", "bf16", "int8", "tf32", "f64"});
+  add_machine_options(command, options.compute);
 }
 
 }  // namespace

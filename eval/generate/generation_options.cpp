@@ -55,7 +55,7 @@ void add_generation_options(CLI::App* command, GenerationOptions& options, std::
   });
   command->add_option("--data", options.data, "data folder of the tokenizer; for checkpoints without one");
   add_eviction_options(command, options.eviction);
-  add_machine_options(command, options.compute, {"f32", "bf16", "int8", "tf32", "f64"});
+  add_machine_options(command, options.compute);
 }
 
 }  // namespace sink

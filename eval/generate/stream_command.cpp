@@ -95,7 +95,7 @@ EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
       ->check(whole_number(1, 1000))
       ->capture_default_str();
   add_json_option(stream, options->output);
-  add_machine_options(stream, options->compute, {"f32", "bf16", "int8", "tf32", "f64"});
+  add_machine_options(stream, options->compute);
   stream->footer(
       "Example:\n  eval_llama stream MODEL.gguf --text-file novel.txt \\\n    --keep 1024,4+1020 --max-tokens 20000");
   return {stream, [options, ablation] { return run_stream(*options, ablation); }};

@@ -56,7 +56,7 @@ EvalCommand lens_command(CLI::App& app, const Ablation& ablation) {
   lens->add_option("checkpoint,--model", options->model, kWhatIsEvaluated)->required();
   add_tokens_option(lens, options->given, add_text_options(lens, options->given));
   lens->add_option("--data", options->given.data, "data folder of the tokenizer; for checkpoints without one");
-  add_machine_options(lens, options->compute, {"f32", "bf16", "int8", "tf32", "f64"});
+  add_machine_options(lens, options->compute);
   lens->add_option("--picture", options->picture, "all layers and tokens; an SVG file to write")->type_name("FILE");
   add_json_output_options(lens, options->output, "the JSON", "JSON");
   lens->footer("Example:\n  sinklab lens SmolLM2-135M.gguf --text \"The tower is in\" --picture a.svg");

@@ -180,7 +180,7 @@ EvalCommand score_command(CLI::App& app, const Ablation& ablation) {
       ->check(whole_number(0, INT32_MAX));
   add_bos_option(score, options->bos);
   score->add_option("--data", options->data, "data folder of the tokenizer; for checkpoints without one");
-  add_machine_options(score, options->compute, {"f32", "bf16", "int8", "tf32", "f64"});
+  add_machine_options(score, options->compute);
   add_json_output_options(score, options->output, "the lines", "JSONL");
   score->footer(
       "Example:\n  xz -dc sciq.jsonl.xz | eval_llama score MODEL.gguf - \\\n    --limit 100 --out sciq.scores.jsonl");

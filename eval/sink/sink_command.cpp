@@ -336,7 +336,7 @@ EvalCommand sink_command(CLI::App& app, const Ablation& ablation) {
           "attention patterns: auto, none or LAYER,HEAD; in the JSON; auto: of all heads, for as many of the first "
           "sequences as make a small file, up to 256 tokens; LAYER,HEAD is shown first, of any length")
       ->capture_default_str();
-  add_compute_options(sink, options->compute, {"f32", "bf16", "int8", "tf32", "f64"});
+  add_compute_options(sink, options->compute);
   sink->add_option(
       "--positions", options->positions,
       "replace:T or swap:T; edits the learned vectors of positions first: p_1 <- p_T, or both change places; adds a "

@@ -408,9 +408,9 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
     (cut += "7 ").append(std::to_string(ids[i])).append(" ").append(std::to_string(ids[i + 1])).append("\n");
   CHECK(output_of(folder, "eval_baseline tokens --context 3 --text-file " + (folder / "mat.txt") + " " + fixed) == cut);
   std::string second = with_attribute(path, "config_toml", "fixed-token = 7\nfixed-position = 2\n");
-  std::string behind = line;
-  behind.insert(line.find(' '), " 7");
-  CHECK(output_of(folder, "eval_baseline tokens " + second + file) == behind + "\n");
+  std::string after_first = line;
+  after_first.insert(line.find(' '), " 7");
+  CHECK(output_of(folder, "eval_baseline tokens " + second + file) == after_first + "\n");
   CHECK(output_of(folder, "eval_baseline tokens --text t " + second) ==
         std::to_string(tokenizer.encode("t").at(0)) + " 7\n");
   Json moved = Json::parse(output_of(folder, "eval_baseline sink " + second + file));

@@ -7,22 +7,13 @@
 namespace sink::cuda {
 namespace {
 
-template <class X>
+// kRow of every row of x.
+template <class X, void (*kRow)(const X*, std::int64_t, std::int64_t, X*)>
 void forward(const Tensor& x, std::int64_t k, Tensor& p) {
   const std::int64_t E = x.dim(-1);
   const X* in = x.device_data<X>();
   X* out = p.device_data<X>();
-  for_each_element(x.size() / E,
-                   [=] __device__(std::int64_t n) { top_softmax_row<float>(in + n * E, E, k, out + n * E); });
-}
-
-template <class X>
-void keep(const Tensor& s, std::int64_t k, Tensor& p) {
-  const std::int64_t E = s.dim(-1);
-  const X* in = s.device_data<X>();
-  X* out = p.device_data<X>();
-  for_each_element(s.size() / E,
-                   [=] __device__(std::int64_t n) { keep_largest_row<float>(in + n * E, E, k, out + n * E); });
+  for_each_element(x.size() / E, [=] __device__(std::int64_t n) { kRow(in + n * E, E, k, out + n * E); });
 }
 
 template <class X>
@@ -38,11 +29,11 @@ void backward(const Tensor& dp, const Tensor& p, const Tensor& s, Tensor& dx) {
 }  // namespace
 
 void top_softmax(const Tensor& x, std::int64_t k, Tensor& p) {
-  with_real<float, bf16>(x.dtype(), [&](auto zero) { forward<decltype(zero)>(x, k, p); });
+  with_real<float, bf16>(x.dtype(), [&]<class X>(X) { forward<X, top_softmax_row<float, X>>(x, k, p); });
 }
 
 void keep_largest(const Tensor& s, std::int64_t k, Tensor& p) {
-  with_real<float, bf16>(s.dtype(), [&](auto zero) { keep<decltype(zero)>(s, k, p); });
+  with_real<float, bf16>(s.dtype(), [&]<class X>(X) { forward<X, keep_largest_row<float, X>>(s, k, p); });
 }
 
 void top_softmax_backward(const Tensor& dp, const Tensor& p, const Tensor& s, Tensor& dx) {
