@@ -80,6 +80,8 @@ def _compile(command, source, texts, folder, name, key):
                              env={**os.environ, "LC_ALL": "C"})
         if run.returncode != 0:
             raise Error(f"the operation {name} does not compile: {_sentence(run.stderr, texts)}")
+        with temporary.open("rb") as written:
+            os.fsync(written.fileno())
         library = folder / f"{name}-{key}-{_digest.__wrapped__(temporary)[:24]}.so"
         temporary.rename(library)
         return library
