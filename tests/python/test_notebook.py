@@ -46,7 +46,7 @@ def test_the_examples_with_torch_of_the_readme(capsys, monkeypatch):
     names = {"AutoModelForCausalLM": pytest.importorskip("transformers").AutoModelForCausalLM}
     monkeypatch.chdir(ROOT)
     page = README.read_text()
-    page = page[page.index("## Attention in PyTorch"):]
+    page = page.split("## Attention in PyTorch\n")[1].split("\n## ")[0]
     blocks, texts = (re.findall(rf"```{kind}\n(.*?)```", page, re.DOTALL) for kind in ("python", "text"))
     assert len(blocks) == len(texts) == 2
     for block, text in zip(blocks, texts):
