@@ -5,7 +5,7 @@
 #                                      AddressSanitizer and UBSan, ThreadSanitizer, the fuzz targets (5 s each), the
 #                                      Python module (by $SINKLAB_PYTHON, or by a virtual environment in build/ with what
 #                                      tests/python/requirements.txt lists) and, if nvcc is there, a program for a GPU
-#   bash tools/test.sh --op rms_norm   one operation of engine/ops, release: builds and runs its tests and the gradients'
+#   bash tools/test.sh --op norm       one operation of engine/ops, release: builds and runs its tests and the gradients'
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -22,7 +22,7 @@ inline Var add(const Var& a, const Var& b) {
   return record<AddNode>(y, a.gradient(), b.gradient());
 }
 
-// u = a + b and its norm y, made in one pass (rms_norm_node.h, layer_norm_node.h).
+// u = a + b and its norm y, made in one pass (norm_node.h).
 struct NormedSum {
   Var u, y;
 };

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "engine/cuda/instructions.cuh"
-#include "engine/tensor.h"
 
 namespace sink::cuda {
 

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/tensor.h"
+
 #ifdef __CUDACC__
 #include <cuda_runtime.h>
 #else
@@ -30,6 +32,12 @@ struct Grid {
   dim3 blocks, threads;
   std::size_t shared_bytes = 0;
 };
+
+// Null for an undefined tensor.
+template <class T = float, class X>
+auto* data_or_null(X& x) {
+  return x.defined() ? x.template device_data<T>() : nullptr;
+}
 
 // ceil(count / each), at least 1 because a grid may not be empty.
 constexpr unsigned blocks_for(std::int64_t count, std::int64_t each) {

@@ -79,11 +79,6 @@ struct RowsGradient {
   }
   bool in_vectors(std::int64_t C) const { return cuda::in_vectors<kThreadColumns>(C, base, dx, rounded); }
 };
-// For a sum a + b whose own gradient is du, if defined. db is BF16, or undefined where it equals da.
-inline RowsGradient gradient_of_sum(const Tensor& du, Tensor& da, Tensor& db) {
-  return {du.defined() ? du.device_data<float>() : nullptr, da.device_data<float>(),
-          db.defined() ? db.device_data<bf16>() : nullptr};
-}
 
 // The launch configurations for `rows` rows of C columns. In the forward pass a block has one row per threadIdx.y; in
 // the backward pass several, whose terms of the gradients of gain and bias it sums: a chunk per threadIdx.y.
@@ -108,9 +103,5 @@ struct NormGrid {
     chunks = std::int64_t{backward.blocks.x} * together;
   }
 };
-
-// The row of this thread among a block's rows [first, ...), and its chunk among those of all blocks.
-__device__ inline std::int64_t row_of_threads(std::int64_t first) { return first + threadIdx.y; }
-__device__ inline std::int64_t chunk_of_threads() { return std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; }
 
 }  // namespace sink::cuda

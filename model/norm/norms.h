@@ -2,8 +2,7 @@
 // dtype or in `type`; of_sum(a, b) returns a + b and its norm, computed in one pass.
 #pragma once
 
-#include "autograd/ops/layer_norm_node.h"
-#include "autograd/ops/rms_norm_node.h"
+#include "autograd/ops/norm_node.h"
 #include "model/parameter_factory.h"
 
 namespace sink {

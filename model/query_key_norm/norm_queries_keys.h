@@ -4,7 +4,7 @@
 
 #include "autograd/ops/convert_node.h"
 #include "autograd/ops/heads_node.h"
-#include "autograd/ops/rms_norm_node.h"
+#include "autograd/ops/norm_node.h"
 #include "model/parameter_factory.h"
 
 namespace sink {

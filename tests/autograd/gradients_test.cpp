@@ -14,7 +14,7 @@
 #include "autograd/ops/linear_cross_entropy_node.h"
 #include "autograd/ops/linear_node.h"
 #include "autograd/ops/recompute_node.h"
-#include "autograd/ops/rms_norm_node.h"
+#include "autograd/ops/norm_node.h"
 #include "autograd/record.h"
 #include "engine/ops/attention/op/attention_ops.h"
 

@@ -7,7 +7,7 @@ share. A deletion that no test notices is listed and makes the exit code 1: then
 emulated device, a temporary copy; the checkout is left alone.
 
   mutate_cuda.py              all of them; about 15 minutes on two cores
-  mutate_cuda.py rms_norm     those of files whose path has this in it
+  mutate_cuda.py norm_cuda    those of files whose path has this in it
   mutate_cuda.py --list       what would be deleted
 """
 import argparse
@@ -36,9 +36,8 @@ CONDITIONS = [("engine/cuda/elements.cuh", "if (i < count) ", ""),
               ("engine/cuda/norm_rows.cuh", "if (c < C) ", ""),
               ("engine/cuda/warp.cuh", "lane < static_cast<int>(blockDim.x) / kWarp ? of_warp[lane] : 0.0f",
                "of_warp[lane]"),
-              ("engine/ops/rms_norm/rms_norm_cuda.cu", "if (row < rows)", ""),
-              ("engine/ops/rms_norm/rms_norm_cuda.cu", PART, "begin + rows_per_block"),
-              ("engine/ops/layer_norm/layer_norm_cuda.cu", PART, "begin + rows_per_block"),
+              ("engine/ops/norm/norm_cuda.cu", "if (row < rows)", ""),
+              ("engine/ops/norm/norm_cuda.cu", PART, "begin + rows_per_block"),
               ("engine/ops/reductions/scaled_sum_cuda.cu", "begin + kBlock < count ? begin + kBlock : count",
                "begin + kBlock"),
               ("engine/ops/rotary/rotary_cuda.cu", "if (e < E)", "if (true)"),
@@ -113,10 +112,10 @@ CONDITIONS = [("engine/cuda/elements.cuh", "if (i < count) ", ""),
               (f"{HOPPER}_dk_dv_cuda.cuh", "key < head.K ? head.key_row(x_BGKD, key) : nullptr",
                "head.key_row(x_BGKD, key)")]
 # Which tests look at what the kernels of several operations share.
-SHARED = {"engine/cuda/warp.cuh": ["scaled_sum_test", "sum_of_squares_test", "rms_norm_test"],
+SHARED = {"engine/cuda/warp.cuh": ["scaled_sum_test", "sum_of_squares_test", "norm_test"],
           "engine/cuda/elements.cuh": ["add_test", "rotary_test"],
-          "engine/cuda/column_sums.cuh": ["rms_norm_test", "attention_cuda_test"],
-          "engine/cuda/norm_rows.cuh": ["rms_norm_test", "layer_norm_test"],
+          "engine/cuda/column_sums.cuh": ["norm_test", "attention_cuda_test"],
+          "engine/cuda/norm_rows.cuh": ["norm_test"],
           "engine/cuda/matrix_tiles.cuh": ["attention_tiles_cuda_test"]}
 TILE_TESTS = ["attention_tiles_cuda_test", "emulated_attention_cost_test"]
 # Of attention's operations, those that its test names and one that divides by a sum: the others have the same kernels.

@@ -140,12 +140,12 @@ def attention_row_backward():
         check(all_close(printed(f"dv._M_impl._M_start[{n}]"), dv), f"dv of key {j}")
 
 
-def rms_norm_row():
-    stop_at("rms_norm_row if row == 3")
+def norm_row():
+    stop_at("norm_row if row == 3")
     x, gain, y = printed("x_C"), printed("gain_C"), address_of("y_C")
     C, epsilon = int(number("x_C._M_extent._M_extent_value")), number("epsilon")
     check(C == 16 and all_close(x, at(address_of("x_C"), C)) and all_close(gain, at(address_of("gain_C"), C)), f"x_C {x}")
-    to_line("rms_norm_row", "return r;")
+    to_line("norm_row", "return {mean, r};")
     r = 1 / math.sqrt(dot(x, x) / C + epsilon)
     check(all_close([number("r")], [r]), f"r is {number('r')}, expected {r}")
     expected = [x_c * r * g for x_c, g in zip(x, gain)]
@@ -191,6 +191,6 @@ def adamw_element():
 quiet()
 if not gdb.current_progspace().filename.endswith("pos_learnable"):
     rotary_row()
-for landmark in (attention_row, rms_norm_row, cross_entropy_row, attention_row_backward, adamw_element):
+for landmark in (attention_row, norm_row, cross_entropy_row, attention_row_backward, adamw_element):
     landmark()
 ends_well()

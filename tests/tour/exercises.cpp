@@ -9,7 +9,7 @@
 #include "autograd/grad_check.h"
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/attention/op/attention_ops.h"
-#include "engine/ops/layer_norm/layer_norm.h"
+#include "engine/ops/norm/norm.h"
 #include "engine/ops/optimizer/adamw.h"
 #include "eval/sink/sink_score.h"
 #include "model/ablation.h"

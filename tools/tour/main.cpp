@@ -16,7 +16,7 @@
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/attention/op/attention_ops.h"
 #include "engine/ops/optimizer/adamw.h"
-#include "engine/ops/rms_norm/rms_norm.h"
+#include "engine/ops/norm/norm.h"
 #include "engine/tensor.h"
 #include "eval/sink/sink_score.h"
 

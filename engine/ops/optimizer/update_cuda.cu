@@ -59,7 +59,7 @@ template <class U, class... X>
 void update_elements(const typename U::Settings& settings, const Tensor& step_scalars, const Tensor& input, Tensor& out,
                      X&... x) {
   using Out = std::conditional_t<U::writes_copy, bf16, float>;
-  Out* out_i = out.defined() ? out.device_data<Out>() : nullptr;
+  Out* out_i = data_or_null<Out>(out);
   Tensor constants = constants_of<typename U::template Constants<float>>(settings, step_scalars);
   constexpr int N = kVector<float>, K = sizeof...(X);
   const bool vectors =

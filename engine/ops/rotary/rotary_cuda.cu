@@ -17,7 +17,7 @@ struct TableRow {
   std::int64_t T;
 
   TableRow(const RotaryTable& table, std::int64_t T)
-      : positions_BT(table.positions_BT.defined() ? table.positions_BT.device_data<std::int32_t>() : nullptr), T(T) {}
+      : positions_BT(data_or_null<std::int32_t>(table.positions_BT)), T(T) {}
   __device__ std::int64_t operator()(std::int64_t b, std::int64_t t) const {
     return positions_BT ? positions_BT[b * T + t] : t;
   }

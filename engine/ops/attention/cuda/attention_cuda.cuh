@@ -38,10 +38,6 @@ struct AttentionArguments {
 template <class Op>
 concept HasTiles = !ShiftsByThreshold<Op>;
 
-// Null for an undefined tensor.
-inline const float* data_or_null(const Tensor& x) { return x.defined() ? x.device_data<float>() : nullptr; }
-inline float* data_or_null(Tensor& x) { return x.defined() ? x.device_data<float>() : nullptr; }
-
 template <class X>
 AttentionArguments<X> attention_arguments(const Tensor& q, const Tensor& k, const Tensor& v,
                                           const AttentionConfig& config) {
@@ -66,7 +62,7 @@ AttentionArguments<X> attention_arguments(const Tensor& q, const Tensor& k, cons
           .bias_columns = config.bias_HT.defined() ? config.bias_HT.dim(1) : 0,
           .scale = static_cast<float>(config.scale),
           .range = range,
-          .document_starts_BK = starts.defined() ? starts.device_data<std::int32_t>() : nullptr,
+          .document_starts_BK = data_or_null<std::int32_t>(starts),
           .first_position = config.first_position,
           .queries_per_key_head = static_cast<int>(q.dim(1) / k.dim(1))};
 }
