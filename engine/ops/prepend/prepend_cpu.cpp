@@ -1,4 +1,4 @@
-// CPU backend: a row more in F32, a row less in F32 and BF16.
+// CPU backend: a row more and a row less in F32 and BF16.
 #include "engine/ops/prepend/prepend.h"
 
 #include "engine/threads.h"
@@ -20,10 +20,15 @@ void for_sequences(const Tensor& x_BTC, F&& f) {
 
 void prepend(const Tensor& x_BTC, const Tensor& row_1C, Tensor& y_BTC) {
   std::int64_t C = x_BTC.dim(2), TC = x_BTC.dim(1) * C;
-  for_sequences(x_BTC, [&](std::int64_t b) {
-    float* y = y_BTC.data<float>() + b * (C + TC);
-    std::copy_n(row_1C.data<float>(), C, y);
-    std::copy_n(x_BTC.data<float>() + b * TC, TC, y + C);
+  with_real<float, bf16>(x_BTC.dtype(), [&]<class X>(X) {
+    for_sequences(x_BTC, [&](std::int64_t b) {
+      X* y = y_BTC.data<X>() + b * (C + TC);
+      if (row_1C.defined())
+        std::copy_n(row_1C.data<X>(), C, y);
+      else
+        std::fill_n(y, C, X{});
+      std::copy_n(x_BTC.data<X>() + b * TC, TC, y + C);
+    });
   });
 }
 
@@ -47,18 +52,6 @@ void drop_first(const Tensor& x_BTC, Tensor& y_BTC) {
     using X = decltype(zero);
     for_sequences(
         y_BTC, [&](std::int64_t b) { std::copy_n(x_BTC.data<X>() + b * (C + TC) + C, TC, y_BTC.data<X>() + b * TC); });
-  });
-}
-
-void drop_first_backward(const Tensor& dy_BTC, Tensor& dx_BTC) {
-  std::int64_t C = dy_BTC.dim(2), TC = dy_BTC.dim(1) * C;
-  with_real<float, bf16>(dy_BTC.dtype(), [&](auto zero) {
-    using X = decltype(zero);
-    for_sequences(dy_BTC, [&](std::int64_t b) {
-      X* dx = dx_BTC.data<X>() + b * (C + TC);
-      std::fill_n(dx, C, X{});
-      std::copy_n(dy_BTC.data<X>() + b * TC, TC, dx + C);
-    });
   });
 }
 

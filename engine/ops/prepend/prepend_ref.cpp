@@ -7,11 +7,12 @@ namespace sink::ref {
 
 void prepend(const Tensor& x_BTC, const Tensor& row_1C, Tensor& y_BTC) {
   std::int64_t B = x_BTC.dim(0), T = x_BTC.dim(1), C = x_BTC.dim(2);
-  const double *x = x_BTC.data<double>(), *row = row_1C.data<double>();
+  const double *x = x_BTC.data<double>(), *row = row_1C.defined() ? row_1C.data<double>() : nullptr;
   double* y = y_BTC.data<double>();
   for (std::int64_t b = 0; b < B; ++b)
     for (std::int64_t t = 0; t < 1 + T; ++t)
-      for (std::int64_t c = 0; c < C; ++c) y[(b * (1 + T) + t) * C + c] = t == 0 ? row[c] : x[(b * T + t - 1) * C + c];
+      for (std::int64_t c = 0; c < C; ++c)
+        y[(b * (1 + T) + t) * C + c] = t > 0 ? x[(b * T + t - 1) * C + c] : row ? row[c] : 0;
 }
 
 // Forward was: y_b = (row, x_b).
@@ -31,16 +32,6 @@ void drop_first(const Tensor& x_BTC, Tensor& y_BTC) {
   double* y = y_BTC.data<double>();
   for (std::int64_t b = 0; b < B; ++b)
     for (std::int64_t i = 0; i < T * C; ++i) y[b * T * C + i] = x[b * (1 + T) * C + C + i];
-}
-
-// The dropped position gets 0.
-void drop_first_backward(const Tensor& dy_BTC, Tensor& dx_BTC) {
-  std::int64_t B = dy_BTC.dim(0), T = dy_BTC.dim(1), C = dy_BTC.dim(2);
-  const double* dy = dy_BTC.data<double>();
-  double* dx = dx_BTC.data<double>();
-  dx_BTC.fill(0);
-  for (std::int64_t b = 0; b < B; ++b)
-    for (std::int64_t i = 0; i < T * C; ++i) dx[b * (1 + T) * C + C + i] = dy[b * T * C + i];
 }
 
 }  // namespace sink::ref
@@ -69,7 +60,7 @@ void check_row(const char* tag, const Tensor& x_BTC, const Tensor& row_1C) {
 
 void prepend(const Tensor& x_BTC, const Tensor& row_1C, Tensor& y_BTC) {
   check_prepend("prepend", x_BTC, y_BTC);
-  check_row("prepend", x_BTC, row_1C);
+  if (row_1C.defined()) check_row("prepend", x_BTC, row_1C);
   SINK_SELECT(x_BTC, prepend)(x_BTC, row_1C, y_BTC);
 }
 
@@ -82,11 +73,6 @@ void prepend_backward(const Tensor& dy_BTC, Tensor& dx_BTC, Tensor& drow_1C, boo
 void drop_first(const Tensor& x_BTC, Tensor& y_BTC) {
   check_prepend("drop_first", y_BTC, x_BTC);
   SINK_SELECT(x_BTC, drop_first)(x_BTC, y_BTC);
-}
-
-void drop_first_backward(const Tensor& dy_BTC, Tensor& dx_BTC) {
-  check_prepend("drop_first_backward", dy_BTC, dx_BTC);
-  SINK_SELECT(dy_BTC, drop_first_backward)(dy_BTC, dx_BTC);
 }
 
 }  // namespace sink
