@@ -7,12 +7,10 @@
 
 #include "autograd/ops/activation_node.h"
 #include "autograd/ops/add_node.h"
-#include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/every_backend.h"
 #include "tests/support/gradients.h"
-#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -55,25 +53,6 @@ void check_gated(const std::vector<double>& y, const std::vector<double>& dx) {
       Tensor::from<double>({2, 4}, {1, -2, 0.5, 3, -1, 2, 1, -0.25}), y, dx);
 }
 
-// Of F in rows of `width`: F32 and BF16 equal F64, the reference does to the bit, and threads change none.
-template <class F>
-void check_precisions(DType dtype, std::int64_t rows, std::int64_t width, double cancelled) {
-  double tolerance = dtype == DType::F32 ? 1e-6 : 0x1p-8;
-  Tensor x = random_tensor({rows, kInputsOf<F> * width}, dtype, 1, 3), dy = random_tensor({rows, width}, dtype, 2);
-  Activation<F> fast(x, dy), exact(x.to(DType::F64), dy.to(DType::F64));
-  check_close("y", fast.y, exact.y, tolerance, cancelled);
-  check_close("dx", fast.dx, exact.dx, tolerance, cancelled);
-  Activation<F> reference = in_reference([&] { return Activation<F>(x, dy); });
-  check_close("reference y", reference.y, exact.y.to(dtype), 0);
-  check_close("reference dx", reference.dx, exact.dx.to(dtype), 0);
-  int threads = thread_count();
-  set_thread_count(3);
-  Activation<F> threaded(x, dy);
-  set_thread_count(threads);
-  check_close("y of 3 threads", threaded.y, fast.y, 0);
-  check_close("dx of 3 threads", threaded.dx, fast.dx, 0);
-}
-
 template <class F>
 void check_function(const Tensor& x, const Tensor& dy) {
   Tensors given{x, dy, random_tensor(dy.shape(), x.dtype(), 3), random_tensor(x.shape(), x.dtype(), 4)};
@@ -81,7 +60,7 @@ void check_function(const Tensor& x, const Tensor& dy) {
     activation<F>(t[0], t[2]);
     activation_backward<F>(t[1], t[0], t[3]);
   };
-  check_backends("activation", given, run);
+  check_backends("activation", given, run, 1e-6, 0x1p-8);
   if (dy.size() == 256 || dy.shape() == Shape{3, 128}) check_unaligned_backends("activation", given, run);
 }
 
@@ -139,15 +118,6 @@ TEST_CASE("glu: SwiGLU, ReGLU, GeGLU and elu + 1 equal PyTorch") {
        -0.16416999724779746, 0.18393972058572117, 2.2224546620451537, 0.25, 2.5, -2, -0.025, -1.2, 3.5, 2.5, -1.25});
 }
 
-TEST_CASE_TEMPLATE("activation: F32 and bf16 equal F64, on any number of threads and in the reference", F, ReluFunction,
-                   GeluFunction, GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
-  for (DType dtype : {DType::F32, DType::BF16}) {  // 1 + erf(x) cancels for x far below 0
-    for (std::int64_t size : {1, 7, 16, 33, 40000}) check_precisions<F>(dtype, 1, size, 3e-7);
-    for (std::int64_t rows : {1, 3, 100})
-      for (std::int64_t width : {1, 7, 16, 33, 256}) check_precisions<Glu<F>>(dtype, rows, width, 1e-6);
-  }
-}
-
 TEST_CASE("activation: far from 0 the functions are x or x + 1, and 0") {
   for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
     Tensor x = Tensor::from<float>({4}, {0x1p70f, 1024, -1024, -0x1p70f}).to(dtype), ones = Tensor::full({4}, 1, dtype);
@@ -190,7 +160,8 @@ TEST_CASE_TEMPLATE("activation: a NaN stays a NaN", F, ReluFunction, GeluFunctio
 TEST_CASE_TEMPLATE("activation: every backend equals the double reference", F, ReluFunction, GeluFunction,
                    GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
   for (DType dtype : {DType::F32, DType::BF16})
-    for (Shape shape : {Shape{1}, Shape{7}, Shape{3, 11}, Shape{65}, Shape{256}, Shape{2, 5, 130}, Shape{0}}) {
+    for (Shape shape :
+         {Shape{1}, Shape{7}, Shape{3, 11}, Shape{65}, Shape{256}, Shape{2, 5, 130}, Shape{20000}, Shape{0}}) {
       CAPTURE(shape.str());
       double scale = shape.size() == 1 ? 1 : 3;  // keeps the only element from where 1 + erf(x) cancels
       check_function<F>(random_tensor(shape, dtype, 1, scale), random_tensor(shape, dtype, 2));

@@ -8,7 +8,6 @@
 #include "tests/support/compare.h"
 #include "tests/support/every_backend.h"
 #include "tests/support/gradients.h"
-#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -25,27 +24,6 @@ TEST_CASE("add: sums by hand in every type") {
   }
 }
 
-TEST_CASE("add: equals F64, also for a bf16 branch on the f32 residual stream") {
-  for (std::int64_t n : {1, 7, 33, 100003}) {
-    for (DType b_type : {DType::F32, DType::BF16}) {
-      Tensor a = random_tensor({n}, DType::F32, 1), b = random_tensor({n}, b_type, 2), y = Tensor::empty({n});
-      Tensor expected = Tensor::empty({n}, DType::F64);
-      add(a.to(DType::F64), b.to(DType::F64), expected);
-      add(a, b, y);
-      check_close("a + b", y, expected, 1e-7);
-      in_reference([&] { add(a, b, y); });
-      check_close("reference", y, expected.to(DType::F32), 0);
-    }
-    Tensor a = random_tensor({n}, DType::BF16, 1), b = random_tensor({n}, DType::BF16, 2), y = Tensor::empty_like(a);
-    Tensor expected = Tensor::empty({n}, DType::F64);
-    add(a.to(DType::F64), b.to(DType::F64), expected);
-    add(a, b, y);
-    check_close("bf16", y, expected, 0x1p-8);
-    in_reference([&] { add_into(a, b); });
-    check_close("bf16 reference", a, expected.to(DType::BF16), 0);
-  }
-}
-
 TEST_CASE("add_rows: the table goes to every sequence, backward sums over them") {
   // B = 2, T = 2, C = 1; the table has a third row that no position uses.
   Tensor x = Tensor::from<float>({2, 2, 1}, {1, 2, 3, 4}), p = Tensor::from<float>({3, 1}, {10, 20, 30});
@@ -56,32 +34,6 @@ TEST_CASE("add_rows: the table goes to every sequence, backward sums over them")
   check_close("dp added", dp, Tensor::from<float>({3, 1}, {104, 106, 100}), 0);
   add_rows_backward(x, dp, false);
   check_close("dp", dp, Tensor::from<float>({3, 1}, {4, 6, 0}), 0);
-}
-
-TEST_CASE("add_rows: equals F64 at sizes for two threads") {
-  for (std::int64_t T : {1, 33, 128}) {
-    Tensor x = random_tensor({9, T, 257}, DType::F32, 3), p = random_tensor({T, 257}, DType::F32, 4);
-    Tensor y = Tensor::empty(x.shape()), dp = Tensor::empty(p.shape());
-    Tensor expected = Tensor::empty(x.shape(), DType::F64), expected_dp = Tensor::empty(p.shape(), DType::F64);
-    add_rows(x, p, y);
-    add_rows(x.to(DType::F64), p.to(DType::F64), expected);
-    check_close("y", y, expected, 1e-6);
-    add_rows_backward(x, dp, false);
-    add_rows_backward(x.to(DType::F64), expected_dp, false);
-    check_close("dp", dp, expected_dp, 1e-6);
-    in_reference([&] {
-      add_rows(x, p, y);
-      add_rows_backward(x, dp, false);
-    });
-    check_close("reference y", y, expected.to(DType::F32), 0);
-    check_close("reference dp", dp, expected_dp.to(DType::F32), 0);
-    Tensor x_bf16 = x.to(DType::BF16), p_bf16 = p.to(DType::BF16), y_bf16 = Tensor::empty_like(x_bf16);
-    add_rows(x_bf16.to(DType::F64), p_bf16.to(DType::F64), expected);
-    add_rows(x_bf16, p_bf16, y_bf16);
-    check_close("bf16 y", y_bf16, expected, 0x1p-8);
-    in_reference([&] { add_rows(x_bf16, p_bf16, y_bf16); });
-    check_close("bf16 reference y", y_bf16, expected.to(DType::BF16), 0);
-  }
 }
 
 TEST_CASE("scale: multiplies every number") {
@@ -95,10 +47,6 @@ TEST_CASE("scale: multiplies every number") {
     check_close("x", times(scaled, -2), x, 0);
     check_close("once", times(x, 1), x, 0);
     CHECK(scaled.item(40000) == -0.5 * x.item(40000));
-    Tensor third = times(x, 1.0 / 3),
-           exact = times(x.to(DType::F64), Tensor::full({1}, 1.0 / 3, accumulate_type(dtype)).item());
-    check_close("a third", third, exact, dtype == DType::BF16 ? 0x1p-8 : 1e-7);
-    check_close("a third, reference", in_reference([&] { return times(x, 1.0 / 3); }), exact.to(dtype), 0);
   }
   Tensor x = Tensor::zeros({3}), two = Tensor::zeros({2}), wide = Tensor::zeros({1}, DType::F64);
   check_refused([&] { scale(x, two); }, {"[scale]", "f32 (3)", "f32 (2)"});
@@ -111,7 +59,7 @@ TEST_CASE("add: every backend equals the double reference, also for a bf16 branc
   };
   for (Types types : {Types{DType::F32, DType::F32}, Types{DType::BF16, DType::BF16}, Types{DType::F32, DType::BF16},
                       Types{DType::F64, DType::F64}})
-    for (std::int64_t n : {0, 1, 7, 33, 256, 1003}) {
+    for (std::int64_t n : {0, 1, 7, 33, 256, 40003}) {
       CAPTURE(n);
       Tensors given{random_tensor({n}, types.a, 1), random_tensor({n}, types.b, 2), random_tensor({n}, types.a, 3),
                     random_tensor({n}, types.a, 4)};
@@ -119,7 +67,7 @@ TEST_CASE("add: every backend equals the double reference, also for a bf16 branc
         add(t[0], t[1], t[2]);
         add_into(t[3], t[1]);
       };
-      check_backends("add", given, run);
+      check_backends("add", given, run, 1e-7, 0x1p-8);
       if (n == 256) check_unaligned_backends("add", given, run);
     }
 }
@@ -134,7 +82,8 @@ TEST_CASE("add_rows: every backend equals the double reference, with a table of 
           CAPTURE(C);
           Tensors given{random_tensor({B, T, C}, dtype, 1), random_tensor({T + 2, C}, dtype, 2),
                         random_tensor({B, T, C}, dtype, 3)};
-          check_backends("add_rows", given, [](Tensors& t) { add_rows(t[0], t[1], t[2]); });
+          auto run = [](Tensors& t) { add_rows(t[0], t[1], t[2]); };
+          check_backends("add_rows", given, run, 1e-6, 0x1p-8);
         }
 }
 
@@ -150,7 +99,8 @@ TEST_CASE("add_rows_backward: every backend equals the double reference, and row
             CAPTURE(more);
             CAPTURE(accumulate);
             Tensors given{random_tensor({B, T, C}, DType::F32, 1), random_tensor({T + more, C}, DType::F32, 2)};
-            check_backends("add_rows_backward", given, [&](Tensors& t) { add_rows_backward(t[0], t[1], accumulate); });
+            auto run = [&](Tensors& t) { add_rows_backward(t[0], t[1], accumulate); };
+            check_backends("add_rows_backward", given, run, 1e-6);
           }
 }
 
@@ -163,7 +113,7 @@ TEST_CASE("scale: every backend equals the double reference, and a factor of 1 c
         Tensors given{random_tensor({n}, dtype, 1), Tensor::full({1}, factor)};
         bool exact = factor == 1;
         auto run = [](Tensors& t) { scale(t[0], t[1]); };
-        check_backends("scale", given, run, exact ? 0 : 1e-5, exact ? 0 : 1e-2);
+        check_backends("scale", given, run, exact ? 0 : 1e-7, exact ? 0 : 0x1p-8);
       }
 }
 

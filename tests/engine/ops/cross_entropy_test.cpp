@@ -10,7 +10,6 @@
 #include "tests/support/compare.h"
 #include "tests/support/every_backend.h"
 #include "tests/support/gradients.h"
-#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -75,20 +74,6 @@ TEST_CASE("cross_entropy: equal logits lose log V") {
     CHECK(result.loss.item(0) == doctest::Approx(std::log(static_cast<double>(V))).epsilon(1e-6));
     CHECK(result.loss.item(1) == 0);
   }
-}
-
-TEST_CASE("cross_entropy: F32 and bf16 equal F64") {
-  for (DType dtype : {DType::F32, DType::BF16})
-    for (std::int64_t N : {1, 5, 64})
-      for (std::int64_t V : {1, 2, 33, 1000}) {
-        Tensor logits = random_tensor({N, V}, dtype, 1, 4), targets = some_targets(N, V);
-        Result fast = evaluate(logits, targets, 0.25), expected = evaluate(logits.to(DType::F64), targets, 0.25);
-        Result reference = in_reference([&] { return evaluate(logits, targets, 0.25); });
-        check_close("reference loss", reference.loss, expected.loss.to(DType::F32), 0);
-        check_close("reference gradient", reference.gradient, expected.gradient.to(dtype), 0);
-        check_close("loss", fast.loss, expected.loss, 1e-5, 1e-6);  // bf16 logits are summed in f32
-        check_close("gradient", fast.gradient, expected.gradient, dtype == DType::F32 ? 1e-5 : 2e-2, 1e-7);
-      }
 }
 
 TEST_CASE("cross_entropy: shifting all logits changes nothing, rows of the gradient sum to zero") {

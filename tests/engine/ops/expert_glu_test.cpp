@@ -7,12 +7,10 @@
 
 #include "autograd/ops/expert_glu_node.h"
 #include "autograd/ops/top_softmax_node.h"
-#include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/every_backend.h"
 #include "tests/support/gradients.h"
-#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -80,34 +78,9 @@ TEST_CASE("expert units: those of Mixtral by PyTorch and its autograd in double"
   }
 }
 
-TEST_CASE("expert units: F32 and bf16 equal F64, on any number of threads and in the reference") {
-  for (DType type : {DType::F32, DType::BF16})
-    for (auto [rows, unit] : {std::pair{1, kUnits[0]}, {60, kUnits[0]}, {60, kUnits[1]}})
-      for (auto [E, F] : {std::pair{1, 1}, {3, 7}, {5, 32}}) {
-        const double tolerance = type == DType::F32 ? 2e-6 : 0x1p-7;
-        const Tensor gate_up = random_tensor({rows, E * 2 * F}, type, 1, 5), dy = random_tensor({rows, E * F}, type, 2);
-        const Tensor p = random_tensor({rows, E}, type, 3);
-        const Units fast(gate_up, p, dy, unit),
-            exact(gate_up.to(DType::F64), p.to(DType::F64), dy.to(DType::F64), unit);
-        const double cancelled = type == DType::F32 ? 1e-5 : 0.1;  // sums over F, and 1 + slope g (1 - l) near its zero
-        check_close("y", fast.y, exact.y, tolerance, 1e-6);
-        check_close("dgate_up", fast.dgate_up, exact.dgate_up, tolerance, 1e-5);
-        check_close("dp", fast.dp, exact.dp, tolerance, cancelled);
-        const Units reference = in_reference([&] { return Units(gate_up, p, dy, unit); });
-        check_close("reference y", reference.y, exact.y.to(type), 0);
-        check_close("reference dp", reference.dp, exact.dp.to(type), 0);
-        const int threads = thread_count();
-        set_thread_count(3);
-        const Units threaded(gate_up, p, dy, unit);
-        set_thread_count(threads);
-        check_close("y of 3 threads", threaded.y, fast.y, 0);
-        check_close("dp of 3 threads", threaded.dp, fast.dp, 0);
-      }
-}
-
 TEST_CASE("expert units: every backend equals the double reference") {
   for (auto [rows, unit] : {std::pair{0, kUnits[0]}, {1, kUnits[0]}, {33, kUnits[0]}, {33, kUnits[1]}})
-    for (auto [E, F] : {std::pair{2, 1}, {3, 33}})
+    for (auto [E, F] : {std::pair{2, 1}, {3, 7}, {5, 33}})
       for (DType dtype : {DType::F32, DType::BF16}) {
         CAPTURE(rows);
         CAPTURE(F);

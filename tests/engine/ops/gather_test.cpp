@@ -9,7 +9,6 @@
 #include "tests/support/compare.h"
 #include "tests/support/every_backend.h"
 #include "tests/support/gradients.h"
-#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -25,32 +24,21 @@ TEST_CASE("gather: repeated, missing and unused places by hand") {
   check_close("dp", dp, Tensor::from<float>({2, 2}, {2, 32, 0, 17}), 0);
 }
 
-TEST_CASE("gather: backward is the transpose of the lookup, F32 equals F64") {
-  // <gather(p), dy> = <p, backward(dy)> for all p and dy; 40000 places are enough for two threads.
+TEST_CASE("gather: backward is the transpose of the lookup") {
+  // <gather(p), dy> = <p, backward(dy)> for all p and dy.
   for (std::int64_t P : {1, 7, 256}) {
     Tensor index = Tensor::empty({8, 5000}, DType::I32);
     Rng rng(0, "places");
     for (std::int64_t n = 0; n < index.size(); ++n)
       index.data<std::int32_t>()[n] =
           static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(P + 1))) - 1;
-    Tensor p = random_tensor({P}, DType::F32, 1), dy = random_tensor({8, 5000}, DType::F32, 2);
-    Tensor y = Tensor::empty(dy.shape()), dp = Tensor::empty({P});
-    Tensor y64 = Tensor::empty(dy.shape(), DType::F64), dp64 = Tensor::empty({P}, DType::F64);
+    Tensor p = random_tensor({P}, DType::F64, 1), dy = random_tensor({8, 5000}, DType::F64, 2);
+    Tensor y = Tensor::empty_like(dy), dp = Tensor::empty_like(p);
     gather(p, index, y);
-    gather(p.to(DType::F64), index, y64);
-    check_close("y", y, y64, 0);
     gather_backward(dy, index, dp, false);
-    gather_backward(dy.to(DType::F64), index, dp64, false);
-    check_close("dp", dp, dp64, 1e-7);
-    in_reference([&] {
-      gather(p, index, y);
-      gather_backward(dy, index, dp, false);
-    });
-    check_close("reference y", y, y64, 0);
-    check_close("reference dp", dp, dp64.to(DType::F32), 0);
     double left = 0, right = 0;
-    for (std::int64_t i = 0; i < y.size(); ++i) left += y64.item(i) * dy.item(i);
-    for (std::int64_t i = 0; i < P; ++i) right += p.item(i) * dp64.item(i);
+    for (std::int64_t i = 0; i < y.size(); ++i) left += y.item(i) * dy.item(i);
+    for (std::int64_t i = 0; i < P; ++i) right += p.item(i) * dp.item(i);
     CHECK(left == doctest::Approx(right).epsilon(1e-12));
   }
 }
@@ -70,7 +58,7 @@ TEST_CASE("gather: sizes, types and indices outside the numbers are named") {
 
 TEST_CASE("gather: every backend equals the double reference, with missing and unused places") {
   for (std::int64_t P : {1, 7, 33, 300})
-    for (std::int64_t N : {0, 1, 7, 128, 129, 1000})
+    for (std::int64_t N : {0, 1, 7, 128, 129, 1000, 20000})
       for (bool accumulate : {false, true}) {
         CAPTURE(P);
         CAPTURE(N);

@@ -6,7 +6,6 @@
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/every_backend.h"
-#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -39,7 +38,7 @@ TEST_CASE("scaled_sum: sums in double, and rounds once") {
 }
 
 TEST_CASE("scaled_sum: every backend equals the double reference, for no number to several blocks") {
-  for (std::int64_t n : {0, 1, 7, 33, 300, 4096, 4097, 20001})
+  for (std::int64_t n : {0, 1, 7, 33, 300, 4096, 4097, 70001})
     for (DType dtype : {DType::F32, DType::BF16})
       for (DType sum_type : {DType::F32, DType::BF16, DType::F64}) {
         CAPTURE(n);
@@ -58,14 +57,6 @@ TEST_CASE("scaled_sum: blocks are added in double, and rounded once") {
     Tensor y = Tensor::empty({1}, DType::F64, device);
     scaled_sum(x.to(device), 0.5, 4, y);
     CHECK(y.item() == (kLarge + kBlocks - 1) / 8.0);
-  }
-}
-
-TEST_CASE("scaled_sum: what trains equals the reference") {
-  for (DType dtype : {DType::F32, DType::BF16}) {
-    Tensor x = random_tensor({70001}, dtype, 1);
-    double reference = in_reference([&] { return made(x, 3, 7, DType::F64).item(); });
-    CHECK(made(x, 3, 7, DType::F64).item() == reference);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "autograd/ops/top_softmax_node.h"
-#include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/every_backend.h"
@@ -97,25 +96,7 @@ TEST_CASE("top softmax: k numbers of every row, which sum to 1; of equal ones th
   CHECK(all.p.item(0) == doctest::Approx(0.25));
 }
 
-TEST_CASE("top softmax: F32 and bf16 equal F64, on any number of threads and in the reference; a NaN stays one") {
-  for (DType type : {DType::F32, DType::BF16})
-    for (std::int64_t rows : {1, 100})
-      for (std::int64_t E : {1, 5, 32}) {
-        const double tolerance = type == DType::F32 ? 1e-6 : 0x1p-7;
-        const Tensor x = random_tensor({rows, E}, type, 1, 3), dp = random_tensor({rows, E}, type, 2);
-        const std::int64_t k = std::min<std::int64_t>(4, E);
-        const Chosen fast(x, k, dp), exact(x.to(DType::F64), k, dp.to(DType::F64));
-        check_close("p", fast.p, exact.p, tolerance);
-        check_close("dx", fast.dx, exact.dx, tolerance, type == DType::F32 ? 1e-6 : 1e-2);
-        const Chosen reference = in_reference([&] { return Chosen(x, k, dp); });
-        check_close("reference p", reference.p, exact.p.to(type), 0);
-        const int threads = thread_count();
-        set_thread_count(3);
-        const Chosen threaded(x, k, dp);
-        set_thread_count(threads);
-        check_close("p of 3 threads", threaded.p, fast.p, 0);
-        check_close("dx of 3 threads", threaded.dx, fast.dx, 0);
-      }
+TEST_CASE("top softmax: a NaN stays one") {
   const Tensor x = Tensor::from<float>({1, 3}, {1, NAN, 0});
   CHECK(std::isnan(Chosen(x, 2, x).p.item(1)));
 }
@@ -127,8 +108,8 @@ TEST_CASE("top softmax: every backend equals the double reference") {
         CAPTURE(rows);
         CAPTURE(E);
         Tensors given{random_tensor({rows, E}, dtype, 1, 3), random_tensor({rows, E}, dtype, 2),
-                      random_tensor({rows, E}, dtype, 3), random_tensor({rows, E}, dtype, 4),
-                      random_tensor({rows, E}, dtype, 5), random_tensor({rows, E}, dtype, 6),
+                      random_tensor({rows, E}, dtype, 3),    random_tensor({rows, E}, dtype, 4),
+                      random_tensor({rows, E}, dtype, 5),    random_tensor({rows, E}, dtype, 6),
                       random_tensor({rows, E}, dtype, 7)};
         // p is random: with a rounded softmax, dp minus its mean may have no correct digits.
         check_backends("top_softmax", given, [](Tensors& t) {
