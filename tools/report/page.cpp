@@ -119,7 +119,7 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
                                        {"groups", sections + (runs.size() > 1 ? page_file("pair.html") : "")},
                                        {"views", views(runs, kViewBytes)},
                                        {"configurations", configurations(runs, styles)},
-                                       {"data", page_json(runs, tasks, page_limits(runs, tasks, kDataBytes))},
+                                       {"data", page_json(runs, tasks)},
                                        {"scripts", scripts}});
 }
 

@@ -51,6 +51,12 @@ TEST_CASE("report: results.csv has what was run, what was measured, the numbers 
   REQUIRE(run_report(place, "--out " + place / "r.html" + " --csv " + place / "r.csv" + " " + runs).wait() == 0);
   const std::string csv = read_bytes(place / "r.csv");
   CHECK(csv.rfind("run,task,ablation,label,finished,", 0) == 0);
+  const std::string in_folder = "--out " + place / "r.html" + " --csv " + place / "tables/" + " " + runs;
+  for (int time = 0; time < 2; ++time) REQUIRE(run_report(place, in_folder).wait() == 0);  // its own is replaced
+  CHECK(read_bytes(place / "tables/results.csv") == csv);
+  write_bytes(place / "tables/results.csv", "my notes");
+  CHECK(run_report(place, in_folder).wait() == 2);
+  CHECK(read_bytes(place / "tables/results.csv") == "my notes");
   for (const auto& [column, value] : std::vector<std::pair<std::string, std::string>>{{"run", "k"},
                                                                                       {"ablation", "bias_k"},
                                                                                       {"label", "softmax"},

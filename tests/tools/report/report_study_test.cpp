@@ -1,4 +1,4 @@
-// The report of a study, many runs and seeds: its lines and their CSV, the paper's values, what is not known.
+// The report of a study, many runs and seeds: its lines, the paper's values, what is not known.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -36,39 +36,9 @@ std::string page_of(const TemporaryFolder& place, const std::string& arguments) 
   return read_bytes(place / "r.html");
 }
 
-std::vector<std::string> lines_of(const std::string& text) {
-  std::istringstream in(text);
-  std::vector<std::string> out;
-  for (std::string line; std::getline(in, line);) out.push_back(line);
-  return out;
-}
-
 }  // namespace
 
-TEST_CASE("report study: seeds are one line, their mean, least and greatest at every step that one of them has") {
-  const TemporaryFolder place;
-  const std::string a = make_study_run(place, "a", {}), b = make_study_run(place, "b", {.seed = 1});
-  write_bytes(place / "a/metrics.jsonl",
-              "{\"step\": 2, \"val_loss\": 4}\n{\"step\": 6, \"val_loss\": 2}\n{\"step\": 8, \"val_loss\": 1}\n");
-  write_bytes(place / "b/metrics.jsonl",
-              "{\"step\": 3, \"val_loss\": 5}\n{\"step\": 6, \"val_loss\": 4}\n{\"step\": 7, \"val_loss\": \"nan\"}\n");
-  const json data = embedded_data(page_of(place, "--csv " + place / "csv/" + " " + a + b));
-  CHECK(data["groups"][0]["arms"].size() == 1);
-  CHECK(data["groups"][0]["arms"][0]["runs"] == json({0, 1}));
-  // By hand: a is 3.5 at step 3; b is known from 3 to 6; at 8 a is alone.
-  CHECK(lines_of(read_bytes(place / "csv/text-val_loss.csv")) ==
-        std::vector<std::string>{"line,step,value,least,greatest,runs", "\"softmax, 2 seeds\",2,4,4,4,1",
-                                 "\"softmax, 2 seeds\",3,4.25,3.5,5,2", "\"softmax, 2 seeds\",6,3,2,4,2",
-                                 "\"softmax, 2 seeds\",8,1,1,1,1"});
-  CHECK(lines_of(read_bytes(place / "csv/text-scatter.csv"))[2] == "b,\"softmax, 2 seeds\",4.123457,20");
-  CHECK(contains(read_bytes(place / "csv/results.csv"), "run,task,"));
-  const Subprocess blocked = run_report(place, "--out " + place / "r.html" + " --csv " + place / "csv" + " " + a + b);
-  CHECK(blocked.wait() == 0);  // its own tables are replaced
-  write_bytes(place / "csv/text-val_loss.csv", "my notes");
-  CHECK(run_report(place, "--out " + place / "r.html" + " --csv " + place / "csv" + " " + a + b).wait() == 2);
-  CHECK(read_bytes(place / "csv/text-val_loss.csv") == "my notes");
-}
-
+// The values of their line: browser_check.py.
 TEST_CASE("report study: of runs with one seed the figures count one, a finished one if there is one") {
   const TemporaryFolder place;
   const std::string policies = "policies = \"position=Learned norm=RMSNorm attention=Softmax\"\n",
@@ -76,16 +46,10 @@ TEST_CASE("report study: of runs with one seed the figures count one, a finished
                     b = make_study_run(place, "b", {.seed = 1}),
                     open = make_study_run(place, "open", {.settings = policies, .seed = 1});
   fs::remove(place / "open/evaluation.json");
-  const auto log = [&](const std::string& name, const char* loss) {
-    write_bytes(place / name + "/metrics.jsonl", "{\"step\": 2, \"val_loss\": " + std::string(loss) + "}\n");
-  };
-  log("a", "2"), log("again", "2"), log("b", "5"), log("open", "8");
-  const std::string arguments = "--csv " + place / "csv/" + " " + open + a + again + b;
-  const json data = embedded_data(page_of(place, arguments));
+  const json data = embedded_data(page_of(place, open + a + again + b));
   CHECK(data["runs"].size() == 4);
+  CHECK(data["groups"][0]["arms"].size() == 1);
   CHECK(data["groups"][0]["arms"][0]["runs"] == json({1, 3}));
-  CHECK(lines_of(read_bytes(place / "csv/text-val_loss.csv")) ==
-        std::vector<std::string>{"line,step,value,least,greatest,runs", "\"softmax, 2 seeds\",2,3.5,2,5,2"});
 }
 
 TEST_CASE("report study: the paper's table marks the row of the same kind of input") {
@@ -114,13 +78,10 @@ TEST_CASE("report study: what an older run was not measured for is not known, an
   newer["loss_position"] = {4, 3, 2, "nan"};
   const std::string a = make_run(place, "a", older), b = make_run(place, "b", newer);
   // What the page says of it: browser_check.py.
-  const json data = embedded_data(page_of(place, "--csv " + place / "csv/" + " " + a + b));
-  CHECK_FALSE(data["runs"][0].contains("hidden_kurtosis"));
+  const json data = embedded_data(page_of(place, a + b));
+  for (const char* name : {"hidden_kurtosis", "value_share"}) CHECK_FALSE(data["runs"][0].contains(name));
   CHECK(data["runs"][1]["loss_position"] == json({4, 3, 2, nullptr}));
-  const std::vector<std::string> share = lines_of(read_bytes(place / "csv/text-value_share.csv"));
-  REQUIRE(share.size() == 3);
-  CHECK(share[1] == "\"softmax, 2 seeds\",0,0.15,,,1");
-  CHECK(share[2] == "\"softmax, 2 seeds\",1,0.35,,,1");
+  CHECK(data["runs"][1]["value_share"] == json({{0.1, 0.2}, {0.3, 0.4}}));
   newer["value_share_layer_head"] = {{0.1, 0.2}};
   write_bytes(place / "b/evaluation.json", newer.dump());
   const Subprocess bad = run_report(place, "--out " + place / "x.html " + b);
@@ -133,16 +94,15 @@ TEST_CASE("report study: settings are said once where runs agree, and filters kn
   const std::string hostile = "</script><b>\u202e${1}`";
   json odd = evaluation(hostile, "text", hostile, "Softmax", 0, 0.6, 1);
   const std::string a = make_run(place, "a", odd),
-                    b = make_run(place, "b", evaluation("=1+1", "text", "baseline", "Softmax", 0, 0.6, 1));
+                    b = make_run(place, "b", evaluation("b", "text", "baseline", "Softmax", 0, 0.6, 1));
   write_bytes(place / "b/config.toml", "task = \"text\"\nseed = 7\nsteps = 20\ncontext = 4\nlearning-rate = 0.5\n");
-  const json data = embedded_data(page_of(place, "--csv " + place / "csv/" + " " + a + b));
+  const json data = embedded_data(page_of(place, a + b));
   CHECK(data["common"]["context"] == "4");
   CHECK(data["common"]["attention"] == "Softmax");
   CHECK(data["runs"][0]["settings"]["name"] == hostile);
   CHECK(data["runs"][1]["settings"]["learning-rate"] == "0.5");
   CHECK_FALSE(data["runs"][1]["settings"].contains("context"));
   CHECK_FALSE(data["common"].contains("learning-rate"));
-  CHECK(contains(read_bytes(place / "csv/text-scatter.csv"), "\n'=1+1,"));
 }
 
 TEST_CASE("report study: a hundred runs with long curves and maps stay under 5 MB, with the same bytes each time") {
