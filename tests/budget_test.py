@@ -20,11 +20,11 @@ model/open 4450 51
 model 3290 55
 train/studies 185 176
 train 5035 67
-eval 10525 127
-tools/report 4665 58
-tools/sweep 2515 17
-tools 6160 188
-tests 46035 754
+eval 10405 123
+tools/report 3615 49
+tools/sweep 2510 17
+tools 6130 188
+tests 45580 751
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 
