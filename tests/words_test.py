@@ -45,7 +45,6 @@ WORDS = {
 # (file, word) -> why the word is right there. An exception that no longer occurs is an error.
 EXCEPTIONS = {
     ("tools/report/page_data.cpp", "arms"): "key of the page's data",
-    ("tools/report/plot_csv.cpp", "arms"): "key of the page's data",
     ("train/birth_checkpoints.cpp", "birth"): "name of a folder",
     ("train/run_config_table.cpp", "birth"): "name of a folder",
     ("train/run_folder.cpp", "birth"): "name of a folder",

@@ -25,8 +25,8 @@ struct ComputeOptions {
   void apply() const;
 };
 
-// Throws Exit::usage for the reference or F64 on a device, TF32 on the CPU, and int8 with either of the first two, and Exit::device where this build or
-// machine has no such device.
+// Throws Exit::usage for the reference or F64 on a device, TF32 on the CPU, and int8 with either of the first two, and
+// Exit::device where this build or machine has no such device.
 void check_device(const std::string& device, const std::string& precision, bool reference);
 
 // "f32 on the CPU with 2 threads"

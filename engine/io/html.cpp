@@ -30,8 +30,6 @@ std::string with_escapes(std::string_view text, std::initializer_list<std::pair<
   return out;
 }
 
-}  // namespace
-
 void round_numbers(json& value, int digits_kept) {
   if (value.is_number_float()) {
     char digits[32];
@@ -47,6 +45,8 @@ void round_numbers(json& value, int digits_kept) {
     for (auto& item : value) round_numbers(item, digits_kept);
   }
 }
+
+}  // namespace
 
 std::string escape(const std::string& text) {
   std::string visible = valid_utf8(text);

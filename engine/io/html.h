@@ -11,10 +11,8 @@ namespace sink {
 // `text` for an element or a quoted attribute: & < > " ' are escaped, control characters and invalid UTF-8 replaced.
 std::string escape(const std::string& text);
 
-// Rounds every number in `value` to `digits` significant digits; NaN and infinities become null.
-void round_numbers(nlohmann::json& value, int digits);
-
-// `value` as JSON for a <script> element: <, > and & are escaped, and every number is rounded as above.
+// `value` as JSON for a <script> element: <, > and & are escaped, and every number is rounded to `digits` significant
+// digits; NaN and infinities become null.
 std::string script_json(nlohmann::json value, int digits = 5);
 
 // `template_text` with every {{name}} replaced, in one pass: replacements are not searched again.

@@ -26,22 +26,24 @@ inline std::size_t text_width(const std::string& text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
-// The width of the widest cell of each column.
-inline std::vector<std::size_t> column_widths(const std::vector<Cells>& rows) {
-  std::vector<std::size_t> widths(rows.front().size(), 1);
-  for (const Cells& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], text_width(row[c]));
-  return widths;
+// The beginning of a text, of at most so many columns; and filled with blanks to so many.
+inline std::string cut_to(const std::string& text, std::size_t columns) {
+  std::size_t end = 0;
+  for (std::size_t width = 0; end < text.size(); ++end)
+    if ((static_cast<unsigned char>(text[end]) & 0xc0) != 0x80 && width++ == columns) break;
+  return text.substr(0, end);
 }
-
-inline std::string padded(const std::string& text, std::size_t width) {
-  return text + std::string(width - text_width(text), ' ');
+inline std::string padded(const std::string& text, std::size_t columns) {
+  const std::string cut = cut_to(text, columns);
+  return cut + std::string(columns - text_width(cut), ' ');
 }
 
 // One line per row, columns two spaces apart, without trailing spaces; is_right(c): column c ends at its right edge.
 template <class IsRight>
 std::string aligned(const std::vector<Cells>& rows, IsRight is_right) {
-  const std::vector<std::size_t> widths = column_widths(rows);
+  std::vector<std::size_t> widths(rows.front().size(), 1);
+  for (const Cells& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], text_width(row[c]));
   std::string text;
   for (const Cells& row : rows) {
     std::string line;

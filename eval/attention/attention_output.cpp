@@ -7,6 +7,7 @@
 
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
+#include "engine/io/text_table.h"
 #include "eval/sink/evaluation_table.h"
 
 namespace sink {
@@ -19,18 +20,10 @@ constexpr std::size_t kSinksShown = 3;     // secondary ones
 constexpr std::size_t kLongestToken = 16;  // columns
 constexpr double kEpsilon = kSinkEpsilons[kPaperEpsilonIndex];
 
-// Characters of UTF-8, which are columns of a terminal.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-std::string cut_to(std::string text, std::size_t columns) {
-  if (width_of(text) <= columns) return text;
-  while (width_of(text) >= columns) {
-    while ((text.back() & 0xC0) == 0x80) text.pop_back();
-    text.pop_back();
-  }
-  return text + "…";
+// For lines of tokens.
+std::string token_of(const AttentionSummary& summary, const SummaryLabels& labels, std::size_t t) {
+  const std::string text = printable(labels.token_text(summary.tokens_T[t]));
+  return text_width(text) <= kLongestToken ? text : cut_to(text, kLongestToken - 1) + "…";
 }
 
 // "1 The | 2  first | ...": position and token, in at most kTokenLines lines.
@@ -38,9 +31,8 @@ std::string token_lines(const AttentionSummary& summary, const SummaryLabels& la
   std::string lines, line;
   std::size_t n_lines = 0;
   for (std::size_t t = 0; t < summary.tokens_T.size(); ++t) {
-    const std::string token =
-        std::to_string(t + 1) + ":" + cut_to(printable(labels.token_text(summary.tokens_T[t])), kLongestToken);
-    if (!line.empty() && width_of(line) + width_of(token) + 3 > kColumns - 2) {
+    const std::string token = std::to_string(t + 1) + ":" + token_of(summary, labels, t);
+    if (!line.empty() && text_width(line) + text_width(token) + 3 > kColumns - 2) {
       lines += "  " + line + "\n";
       line.clear();
       if (++n_lines == kTokenLines)
@@ -52,7 +44,7 @@ std::string token_lines(const AttentionSummary& summary, const SummaryLabels& la
 }
 
 std::string quoted(const AttentionSummary& summary, const SummaryLabels& labels, std::size_t t) {
-  return "\"" + cut_to(printable(labels.token_text(summary.tokens_T[t])), kLongestToken) + "\"";
+  return "\"" + token_of(summary, labels, t) + "\"";
 }
 
 std::string name_of_extra(const AttentionSummary& summary) {

@@ -6,6 +6,7 @@
 
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
+#include "engine/io/text_table.h"
 #include "eval/explain/explanation_output.h"
 
 namespace sink {
@@ -33,20 +34,6 @@ double norm(const std::vector<double>& x) {
   double sum = 0;
   for (double x_d : x) sum += x_d * x_d;
   return std::sqrt(sum);
-}
-
-// Characters of UTF-8, which are columns of a terminal.
-std::size_t width_of(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
-// Cut or filled to `columns` columns.
-std::string padded(std::string text, std::size_t columns) {
-  while (width_of(text) > columns) {
-    while (!text.empty() && (text.back() & 0xC0) == 0x80) text.pop_back();
-    text.pop_back();
-  }
-  return text + std::string(columns - width_of(text), ' ');
 }
 
 std::string bar(double x, double largest) {

@@ -6,7 +6,6 @@
 #include <xtensor/xview.hpp>
 
 #include "engine/tensor_view.h"
-#include "eval/interventions/place_hooks.h"
 #include "eval/interventions/quantisation.h"
 #include "eval/vector_statistics.h"
 
@@ -19,13 +18,26 @@ bool is_among(std::int64_t one, const std::vector<std::int64_t>& chosen) {
   return chosen.empty() || std::find(chosen.begin(), chosen.end(), one) != chosen.end();
 }
 
-class AttentionHooks final : public ForwardHooks {
+class InterventionHooks : public ForwardHooks {
  public:
-  AttentionHooks(const Intervention& intervention, std::int64_t extra_tokens, const ValueSums& values)
-      : intervention_(intervention), extra_tokens_(extra_tokens), values_(values) {}
+  InterventionHooks(const Intervention& intervention, std::int64_t extra_tokens, const ValueSums& values,
+                    const SourceActivations* source)
+      : intervention_(intervention), extra_tokens_(extra_tokens), values_(values), source_(source) {}
+
+ protected:
+  bool is_of(std::int64_t layer) const { return is_among(layer, intervention_.layers); }
+
+  const Intervention& intervention_;
+  std::int64_t extra_tokens_;
+  const ValueSums& values_;
+  const SourceActivations* source_;
+};
+
+struct AttentionHooks final : InterventionHooks {
+  using InterventionHooks::InterventionHooks;
 
   void attention(AttentionPoint& attention) override {
-    if (!is_among(attention.layer, intervention_.layers)) return;
+    if (!is_of(attention.layer)) return;
     Tensor edited = attention.o_BHTD.value().clone();
     with_real(edited.dtype(), [&](auto zero) {
       if (intervention_.what == What::constant)
@@ -148,18 +160,69 @@ class AttentionHooks final : public ForwardHooks {
   std::int64_t position_of(std::int64_t token) const { return extra_tokens_ + token - 1; }
 
   static constexpr double kNothingElse = 1e-6;  // of the row sum
-  const Intervention& intervention_;
-  std::int64_t extra_tokens_;
-  const ValueSums& values_;
 };
 
-class ClipHooks final : public ForwardHooks {
- public:
-  ClipHooks(const Intervention& intervention, std::int64_t extra_tokens)
-      : intervention_(intervention), extra_tokens_(extra_tokens) {}
+// A copy of z_BHTD with other vectors z_D = vector(h, t) for the chosen heads and tokens of every sequence.
+template <class Vector>
+Tensor with_other_vectors(const Tensor& z_BHTD, const Intervention& chosen, std::int64_t extra_tokens,
+                          Vector&& vector) {
+  Tensor edited = z_BHTD.clone();
+  with_real(edited.dtype(), [&](auto zero) {
+    auto z = view<decltype(zero), 4>(edited);
+    for (std::size_t b = 0; b < z.shape(0); ++b)
+      for (std::size_t h = 0; h < z.shape(1); ++h) {
+        if (!is_among(static_cast<std::int64_t>(h), chosen.heads)) continue;
+        for (auto t = static_cast<std::size_t>(extra_tokens); t < z.shape(2); ++t)
+          if (is_among(static_cast<std::int64_t>(t) - extra_tokens + 1, chosen.tokens))
+            for (std::size_t d = 0; d < z.shape(3); ++d) store(z(b, h, t, d), vector(h, t, d));
+      }
+  });
+  return edited;
+}
+
+struct HeadHooks final : InterventionHooks {
+  using InterventionHooks::InterventionHooks;
+
+  void attention(AttentionPoint& attention) override {
+    if (!is_of(attention.layer)) return;
+    const Tensor mean_HD = intervention_.mean_value ? values_.mean_output(attention.layer) : Tensor();
+    attention.o_BHTD = Var(with_other_vectors(attention.o_BHTD.value(), intervention_, extra_tokens_,
+                                              [&](std::size_t h, std::size_t, std::size_t d) {
+                                                return mean_HD.defined() ? view<double, 2>(mean_HD)(h, d) : 0.0;
+                                              }));
+  }
+};
+
+struct PatchHooks final : InterventionHooks {
+  using InterventionHooks::InterventionHooks;
+
+  void attention(AttentionPoint& attention) override {
+    if (intervention_.of_residual || !is_of(attention.layer)) return;
+    const Tensor source = source_->heads_BHTD[static_cast<std::size_t>(attention.layer)].to(DType::F64);
+    const auto from = view<double, 4>(source);
+    attention.o_BHTD =
+        Var(with_other_vectors(attention.o_BHTD.value(), intervention_, extra_tokens_,
+                               [&](std::size_t h, std::size_t t, std::size_t d) { return from(0, h, t, d); }));
+  }
+
+  // The residual stream (B, T, C) is one head (B, 1, T, C).
+  void residual_post(std::int64_t layer, Residual& x) override {
+    if (!intervention_.of_residual || !is_of(layer)) return;
+    const Tensor x_BTC = x.sum().value(),
+                 source = source_->residuals_BTC[static_cast<std::size_t>(layer)].to(DType::F64);
+    const auto from = view<double, 3>(source);
+    const Tensor edited =
+        with_other_vectors(x_BTC.reshape({x_BTC.dim(0), 1, x_BTC.dim(1), x_BTC.dim(2)}), intervention_, extra_tokens_,
+                           [&](std::size_t, std::size_t t, std::size_t c) { return from(0, t, c); });
+    x = Var(edited.reshape(x_BTC.shape()));
+  }
+};
+
+struct ClipHooks final : InterventionHooks {
+  using InterventionHooks::InterventionHooks;
 
   void residual_post(std::int64_t layer, Residual& x) override {
-    if (!is_among(layer, intervention_.layers)) return;
+    if (!is_of(layer)) return;
     const Tensor x_BTC = x.sum().value();
     Tensor clipped = x_BTC.clone();
     const std::int64_t T = x_BTC.dim(1), C = x_BTC.dim(2);
@@ -178,10 +241,6 @@ class ClipHooks final : public ForwardHooks {
     });
     x = Var(clipped);
   }
-
- private:
-  const Intervention& intervention_;
-  std::int64_t extra_tokens_;
 };
 
 struct QuantiseHooks final : ForwardHooks {
@@ -242,10 +301,13 @@ Tensor ValueSums::mean(std::int64_t layer, const std::vector<std::int64_t>& toke
 
 std::unique_ptr<ForwardHooks> hooks_of(const Intervention& intervention, std::int64_t extra_tokens,
                                        const ValueSums& values, const SourceActivations* source) {
-  if (intervention.what == What::head) return head_hooks(intervention, extra_tokens, values);
-  if (intervention.what == What::patch) return patch_hooks(intervention, extra_tokens, *source);
-  if (intervention.what == What::clip) return std::make_unique<ClipHooks>(intervention, extra_tokens);
-  if (intervention.what != What::quantise) return std::make_unique<AttentionHooks>(intervention, extra_tokens, values);
+  const auto make = [&]<class Hooks>(std::type_identity<Hooks>) -> std::unique_ptr<ForwardHooks> {
+    return std::make_unique<Hooks>(intervention, extra_tokens, values, source);
+  };
+  if (intervention.what == What::head) return make(std::type_identity<HeadHooks>());
+  if (intervention.what == What::patch) return make(std::type_identity<PatchHooks>());
+  if (intervention.what == What::clip) return make(std::type_identity<ClipHooks>());
+  if (intervention.what != What::quantise) return make(std::type_identity<AttentionHooks>());
   if (intervention.quantisation.input_bits == 0) return nullptr;
   return std::make_unique<QuantiseHooks>(intervention.quantisation);
 }

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "eval/interventions/intervention.h"
-#include "eval/interventions/source_activations.h"
 #include "model/forward_hooks.h"
+#include "model/language_model.h"
 
 namespace sink {
 
@@ -23,6 +24,15 @@ class ValueSums final : public ForwardHooks {
  private:
   std::int64_t extra_tokens_, sequences_ = 0;
   std::vector<Tensor> sums_GTD_, outputs_HTD_;  // [layer] F64
+};
+
+// The activations of another text, which `patch` puts in the place of those of the text that is measured.
+struct SourceActivations final : ForwardHooks {
+  std::vector<Tensor> heads_BHTD, residuals_BTC;  // [layer]; the extra tokens of the model come first
+
+  SourceActivations(LanguageModel& model, const Tensor& tokens_1T) { model.logits(tokens_1T, {.hooks = this}); }
+  void attention(AttentionPoint& point) override { heads_BHTD.push_back(point.o_BHTD.value().clone()); }
+  void residual_post(std::int64_t, Residual& x) override { residuals_BTC.push_back(x.sum().value().clone()); }
 };
 
 // Null for an intervention that changes weights only. `values` are those of the unchanged model, for means; `source` is

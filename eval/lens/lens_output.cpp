@@ -22,13 +22,7 @@ constexpr const char* kStyle =
 std::string shown(const std::string& text, std::size_t most) {
   std::string visible;
   for (char c : printable(text)) visible += c == ' ' ? '_' : c;
-  std::size_t end = 0, characters = 0;
-  while (end < visible.size() && characters < most) {
-    ++end;
-    while (end < visible.size() && (static_cast<unsigned char>(visible[end]) & 0xC0) == 0x80) ++end;
-    ++characters;
-  }
-  return visible.substr(0, end);
+  return cut_to(visible, most);
 }
 
 // The first layer from which on the prediction after token t is the last layer's.

@@ -1,7 +1,6 @@
 #include "eval/sink/even_attention.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "engine/key_range.h"
@@ -10,10 +9,10 @@ namespace sink {
 
 namespace {
 
-// The weight on position `column`, mean over the rows that see it, and on an extra key, summed over rows; the mean entropy
-// of rows; the mean over blocks.
+// The weight on position `column`, mean over the rows that see it, and on an extra key, summed over rows; the mean over
+// blocks.
 struct Sums {
-  double on_column = 0, on_extra_key = 0, entropy = 0;
+  double on_column = 0, on_extra_key = 0;
 };
 
 // What a row sees, among the positions of sink tokens and the T others (model/layer/attention_layer.h).
@@ -42,7 +41,6 @@ Sums sums_of_block(const VisibleKeys& keys, std::int64_t column, std::int64_t wi
     const double weight = 1 / static_cast<double>(range.count(i, positions) + keys.extra_key);
     if (range.sees(i, column)) sums.on_column += weight;
     sums.on_extra_key += weight;
-    sums.entropy -= std::log(weight) / static_cast<double>(positions);
   }
   sums.on_column /=
       keys.by_all_rows ? static_cast<double>(positions - column) : rows_that_see(range, column, positions);
@@ -55,8 +53,7 @@ Sums sums_of(const VisibleKeys& keys, std::int64_t column) {
   const Sums full = sums_of_block(keys, column, 0);
   const double share = static_cast<double>(keys.global_layers) / static_cast<double>(keys.layers);
   return {windowed.on_column + share * (full.on_column - windowed.on_column),
-          windowed.on_extra_key + share * (full.on_extra_key - windowed.on_extra_key),
-          windowed.entropy + share * (full.entropy - windowed.entropy)};
+          windowed.on_extra_key + share * (full.on_extra_key - windowed.on_extra_key)};
 }
 
 }  // namespace
@@ -64,8 +61,6 @@ Sums sums_of(const VisibleKeys& keys, std::int64_t column) {
 double even_alpha(const VisibleKeys& keys, std::int64_t k) {
   return sums_of(keys, keys.extra_tokens + k - 1).on_column;
 }
-
-double even_entropy(const VisibleKeys& keys) { return sums_of(keys, 0).entropy; }
 
 EvenAttention even_attention(const VisibleKeys& keys) {
   EvenAttention even{even_alpha(keys, 1), std::numeric_limits<double>::quiet_NaN()};

@@ -37,8 +37,6 @@ struct EvenAttention {
 };
 EvenAttention even_attention(const VisibleKeys& keys);
 double even_alpha(const VisibleKeys& keys, std::int64_t k);
-// ln n_i, mean over rows and blocks: the entropy of even rows, in nats.
-double even_entropy(const VisibleKeys& keys);
 // Those of a model that reads T tokens.
 VisibleKeys visible_keys(const Sizes& sizes, std::int64_t T, std::int64_t extra_tokens, bool extra_key);
 

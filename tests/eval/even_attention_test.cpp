@@ -52,10 +52,6 @@ TEST_CASE("even attention: values by hand") {
   CHECK(extra.alpha_1 == doctest::Approx((1 / 2.0 + 1 / 3.0 + 1 / 4.0) / 3).epsilon(1e-14));
   CHECK(extra.alpha_star == doctest::Approx((1 + 1 / 2.0 + 1 / 3.0 + 1 / 4.0) / 4).epsilon(1e-14));
   CHECK(even_attention({.T = 4, .window = 2}).alpha_1 == doctest::Approx((1 + 1 / 2.0) / 2).epsilon(1e-14));
-  CHECK(even_entropy({.T = 4}) == doctest::Approx(std::log(24) / 4).epsilon(1e-14));
-  CHECK(even_entropy({.T = 3, .extra_key = true}) == doctest::Approx(std::log(24) / 3).epsilon(1e-14));
-  CHECK(even_entropy({.T = 4, .layers = 2, .window = 2, .global_layers = 1}) ==
-        doctest::Approx((std::log(24) + 3 * std::log(2)) / 8).epsilon(1e-14));
   CHECK(even_alpha({.T = 4, .window = 2}, 2) == doctest::Approx(1 / 2.0).epsilon(1e-14));
   CHECK(even_alpha({.T = 4, .window = 2}, 4) == doctest::Approx(1 / 2.0).epsilon(1e-14));  // its own row alone
   CHECK(even_alpha({.T = 3, .prefix = 2}, 2) == doctest::Approx((1 / 2.0 + 1 / 2.0 + 1 / 3.0) / 3).epsilon(1e-14));

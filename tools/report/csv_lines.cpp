@@ -2,69 +2,52 @@
 
 #include <algorithm>
 #include <limits>
-#include <optional>
-#include <utility>
 
 #include "engine/check.h"
-#include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
 
 namespace sink::report {
 
-CsvLines::CsvLines(std::string_view text, std::string file) : text_(text), file_(std::move(file)) {
-  if (text_.starts_with("\xef\xbb\xbf")) at_ = 3;
-}
-
-bool CsvLines::at_line_end() const {
-  return at_ == text_.size() || text_[at_] == '\n' || text_.substr(at_).starts_with("\r\n");
-}
-
-bool CsvLines::next(std::vector<std::string>& fields) {
-  fields.clear();
-  while (at_ < text_.size() && at_line_end()) {
-    at_ = text_.find('\n', at_) + 1;
-    ++next_line_;
+void for_each_csv_line(std::string_view text, const std::string& file,
+                       const std::function<void(const std::vector<std::string>&, const std::string&)>& take) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  for (std::size_t line = 1; !text.empty(); ++line) {
+    const std::string where = file + " line " + std::to_string(line);
+    const auto refuse = [&](const std::string& why) { throw Error(where + ": " + why, Exit::bad_input); };
+    std::vector<std::string> fields(1);
+    bool quoted = false, closed = false;  // inside the quotes of the last field, and after them
+    std::size_t at = 0;
+    for (; at < text.size(); ++at) {
+      const char c = text[at];
+      if (quoted) {
+        const bool is_quote = c == '"', is_double = is_quote && text.substr(at + 1).starts_with('"');
+        if (is_double) ++at;
+        if (!is_quote || is_double) fields.back() += c;
+        closed = is_quote && !is_double;
+        quoted = !closed;
+        line += c == '\n';
+        continue;
+      }
+      if (c == '\n' || text.substr(at).starts_with("\r\n")) break;
+      if (c == ',') {
+        if (fields.size() == kMaxFields) refuse("expected at most " + std::to_string(kMaxFields) + " fields");
+        fields.emplace_back();
+        closed = false;
+      } else if (closed) {
+        refuse("text after the closing quote of a field");
+      } else if (c != '"') {
+        fields.back() += c;
+      } else if (fields.back().empty()) {
+        quoted = true;
+      } else {
+        refuse("a quote inside a field; write such a field in quotes and double its quotes");
+      }
+    }
+    if (quoted) refuse("the quote of a field is never closed");
+    if (at > 0) take(fields, where);
+    text.remove_prefix(std::min(text.size(), text.find('\n', at)));
+    text.remove_prefix(text.empty() ? 0 : 1);
   }
-  if (at_ == text_.size()) return false;
-  line_ = next_line_;
-  for (;; ++at_) {
-    if (fields.size() == kMaxFields)
-      throw Error(where() + ": expected at most " + std::to_string(kMaxFields) + " fields", Exit::bad_input);
-    fields.push_back(at_ < text_.size() && text_[at_] == '"' ? quoted_field() : field());
-    if (at_line_end()) break;
-  }
-  if (at_ < text_.size()) at_ = text_.find('\n', at_) + 1;
-  ++next_line_;
-  return true;
-}
-
-std::string CsvLines::field() {
-  const std::size_t begin = at_;
-  while (!at_line_end() && text_[at_] != ',') {
-    if (text_[at_] == '"')
-      throw Error(where() + ": a quote inside a field; write such a field in quotes and double its quotes",
-                  Exit::bad_input);
-    ++at_;
-  }
-  return std::string(text_.substr(begin, at_ - begin));
-}
-
-std::string CsvLines::quoted_field() {
-  std::string value;
-  for (++at_;;) {
-    const std::size_t quote = text_.find('"', at_);
-    if (quote == std::string_view::npos)
-      throw Error(where() + ": the quote of a field is never closed", Exit::bad_input);
-    value += text_.substr(at_, quote - at_);
-    at_ = quote + 1;
-    if (at_ == text_.size() || text_[at_] != '"') break;
-    value += '"';
-    ++at_;
-  }
-  next_line_ += static_cast<std::size_t>(std::count(value.begin(), value.end(), '\n'));
-  if (!at_line_end() && text_[at_] != ',')
-    throw Error(where() + ": text after the closing quote of a field", Exit::bad_input);
-  return value;
 }
 
 void CsvCell::refuse(const std::string& expected) const {
@@ -78,24 +61,14 @@ std::string CsvCell::plain() const {
 
 double CsvCell::number(double low, double high) const {
   constexpr double kNoNumber = std::numeric_limits<double>::quiet_NaN();
-  const double value = text.empty() ? low : parse_number<double>(text).value_or(kNoNumber);
+  if (text.empty()) return kNoNumber;
+  const double value = parse_number<double>(text).value_or(kNoNumber);
   if (!(value >= low && value <= high))
     refuse(low == -kMaxValue ? "a number or nothing"
            : high == 100     ? "a number from 0 to 100, or nothing"
                              : "a number that is not negative, or nothing");
-  return text.empty() ? kNoNumber : value;
+  return value;
 }
-
-template <class Whole>
-Whole CsvCell::whole_of(Whole otherwise, Whole most) const {
-  if (text.empty()) return otherwise;
-  const std::optional<Whole> value = parse_number<Whole>(text);
-  if (!value || *value < 0 || *value > most) refuse("a whole number from 0 to " + std::to_string(most));
-  return *value;
-}
-
-std::int64_t CsvCell::whole(std::int64_t otherwise, std::int64_t most) const { return whole_of(otherwise, most); }
-std::uint64_t CsvCell::whole(std::uint64_t otherwise, std::uint64_t most) const { return whole_of(otherwise, most); }
 
 std::string CsvCell::one_of(const std::vector<std::string>& choices) const {
   if (std::ranges::find(choices, text) != choices.end()) return text;

@@ -1,37 +1,23 @@
 // Reads CSV (RFC 4180) a line at a time, as engine/io/csv.h writes it.
 #pragma once
 
-#include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/io/parse_number.h"
+
 namespace sink::report {
 
-class CsvLines {
- public:
-  // `text` must outlive this object. A leading byte order mark is skipped. Messages begin with `file`.
-  CsvLines(std::string_view text, std::string file);
+inline constexpr std::size_t kMaxFields = 1000;  // of a line
 
-  // The fields of the next line that is not empty, without quotes; false after the last one. Throws Error
-  // (Exit::bad_input) for a quote inside an unquoted field, text after a closing quote, a
-  // quote that is never closed, and more than kMaxFields fields.
-  bool next(std::vector<std::string>& fields);
-  // The location of that line: "runs.csv line 3".
-  std::string where() const { return file_ + " line " + std::to_string(line_); }
-
-  static constexpr std::size_t kMaxFields = 1000;
-
- private:
-  // The field at `at_`, which moves to its end.
-  std::string field();
-  std::string quoted_field();
-  bool at_line_end() const;
-
-  std::string_view text_;
-  std::string file_;
-  std::size_t at_ = 0, line_ = 0, next_line_ = 1;
-};
+// Calls take(fields without quotes, "runs.csv line 3") for each line that is not empty; a leading byte order mark is
+// skipped. Throws Error (Exit::bad_input), beginning with that place, for a quote inside an unquoted field, text after
+// a closing quote, a quote that is never closed, and more than kMaxFields fields.
+void for_each_csv_line(std::string_view text, const std::string& file,
+                       const std::function<void(const std::vector<std::string>&, const std::string&)>& take);
 
 // A field and its location for messages. Every reader throws Error (Exit::bad_input) with line and column for a field
 // that it does not accept.
@@ -47,14 +33,17 @@ struct CsvCell {
   // NaN for an empty field.
   double number(double low, double high) const;
   // From 0 to `most`; `otherwise` for an empty field.
-  std::int64_t whole(std::int64_t otherwise, std::int64_t most) const;
-  std::uint64_t whole(std::uint64_t otherwise, std::uint64_t most) const;
+  template <class Whole>
+  Whole whole(Whole otherwise, Whole most) const {
+    if (text.empty()) return otherwise;
+    const std::optional<Whole> value = parse_number<Whole>(text);
+    if (!value || *value < 0 || *value > most) refuse("a whole number from 0 to " + std::to_string(most));
+    return *value;
+  }
   std::string one_of(const std::vector<std::string>& choices) const;
 
  private:
   [[noreturn]] void refuse(const std::string& expected) const;
-  template <class Whole>
-  Whole whole_of(Whole otherwise, Whole most) const;
 };
 
 }  // namespace sink::report

@@ -67,16 +67,4 @@ std::string headline(const TaskRuns& task);
 // What the headline leaves out, as sentences of HTML: uniform attention, row sums, number of seeds.
 std::string headline_note(const TaskRuns& task);
 
-// The paper's claims that the runs of a task can test, each with a verdict (verdict.h) and the values it rests on
-// (claims.cpp). They are about runs on their own text: softmax has a sink, sigmoid without normalization has none, an
-// extra key takes the sink, the sink grows with the learning rate and with weight decay up to 0.5, a fixed token
-// carries it. Each claim is tested on every group, by its finished runs or, without any, by the last measurements.
-// Where some groups are tested, the others do not count; where verdicts differ, the claim is undecided.
-
-// A table of HTML; "" without claims.
-std::string claims_table(const TaskRuns& task);
-
-// "Claims of the paper: 2 not tested: one run each."; "" without claims.
-std::string claims_summary(const TaskRuns& task);
-
 }  // namespace sink::report

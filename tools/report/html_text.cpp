@@ -29,11 +29,11 @@ std::string plain(double value) {
   return text;
 }
 
-std::string grouped(std::int64_t value, const char* separator) {
+std::string grouped(std::int64_t value) {
   std::string digits = std::to_string(value);
   const std::ptrdiff_t first = value < 0 ? 1 : 0;
   for (std::ptrdiff_t at = std::ssize(digits) - 3; at > first; at -= 3)
-    digits.insert(static_cast<std::size_t>(at), separator);
+    digits.insert(static_cast<std::size_t>(at), "\u202f");
   return digits;
 }
 

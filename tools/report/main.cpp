@@ -6,7 +6,6 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <optional>
 #include <set>
 #include <thread>
@@ -38,13 +37,6 @@ struct Arguments {
 bool is_report(const std::string& path) {
   return kind_by_text("", "<!doctype html>", {"content=\"Sinklab report\""}).recognises(path) ||
          kind_by_text("", "<!doctype html>", {"<html lang=\"en\" data-theme=\"light\">"}).recognises(path);
-}
-
-// results.csv, or a file of plot_csvs().
-bool is_table(const std::string& path) {
-  return kind_by_text("", "run,", {"sink_1"}).recognises(path) ||
-         kind_by_text("", "line,", {"runs"}).recognises(path) ||
-         kind_by_text("", "what,layer,head,query", {}).recognises(path);
 }
 
 // report.html in the given folder, or in the nearest common folder of several paths.
@@ -79,7 +71,11 @@ std::vector<std::string> distinct(const std::vector<std::string>& paths) {
   return out;
 }
 
-bool is_csv_folder(const std::string& path) { return path.ends_with('/') || std::filesystem::is_directory(path); }
+// `path`, or results.csv in the folder `path`.
+std::string table_at(const std::string& path) {
+  const bool is_folder = path.ends_with('/') || std::filesystem::is_directory(path);
+  return is_folder ? (std::filesystem::path(path) / "results.csv").string() : path;
+}
 
 // Creates missing folders.
 void prepare_output(const std::string& path, const OutputKind& kind, bool force) {
@@ -89,33 +85,16 @@ void prepare_output(const std::string& path, const OutputKind& kind, bool force)
 
 // Checked before any work, which may take long.
 void require_outputs(const Arguments& arguments) {
-  const std::filesystem::path csv(arguments.csv);
-  if (!arguments.csv.empty())
-    require_two_files({"--out", arguments.out},
-                      {"--csv", (is_csv_folder(arguments.csv) ? csv / "results.csv" : csv).string()});
+  require_two_files({"--out", arguments.out}, {"--csv", arguments.csv});
   prepare_output(arguments.out, {"a page of `report`", is_report}, arguments.force);
-  if (!arguments.csv.empty() && !is_csv_folder(arguments.csv))
+  if (!arguments.csv.empty())
     prepare_output(arguments.csv, kind_by_text("a table of `report`", "run,", {"sink_1"}), arguments.force);
-}
-
-// results.csv alone, or in a folder with a file per figure.
-void write_csv(const Arguments& arguments, const std::vector<Run>& runs) {
-  if (!is_csv_folder(arguments.csv)) {
-    write_file_atomically(arguments.csv, results_csv(runs));
-    return;
-  }
-  std::map<std::string, std::string> files = plot_csvs(runs);
-  files["results.csv"] = results_csv(runs);
-  const std::filesystem::path folder(arguments.csv);
-  for (const auto& [name, text] : files)
-    prepare_output(folder / name, {"a table of `report`", is_table}, arguments.force);
-  for (const auto& [name, text] : files) write_file_atomically(folder / name, text);
 }
 
 void write_report(const Arguments& arguments, const std::vector<Run>& runs, const std::string& chart_js, int reload) {
   const std::string html = page(runs, arguments.title, chart_js, reload);
   write_file_atomically(arguments.out, html);
-  if (!arguments.csv.empty()) write_csv(arguments, runs);
+  if (!arguments.csv.empty()) write_file_atomically(arguments.csv, results_csv(runs));
   const auto open = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return !run.finished; });
   std::fprintf(stderr, "report: %s, %zu %s%s, %.2f MB\n", printable(arguments.out).c_str(), runs.size(),
                runs.size() == 1 ? "run" : "runs",
@@ -179,6 +158,7 @@ int make_report(Arguments arguments) {
   const std::string chart_js = read_chart_js(arguments.chart_js);
   std::vector<Run> runs = read_runs(arguments.sources);
   if (arguments.out.empty()) arguments.out = default_page(arguments.sources);
+  arguments.csv = table_at(arguments.csv);
   require_outputs(arguments);
   int code = 0;
   if (seconds > 0)
@@ -197,7 +177,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option(
       "--csv", arguments.csv,
       "also write results and settings as CSV; into this file, or as results.csv into a folder (an existing one, or "
-      "PATH/), together with a CSV file per figure");
+      "PATH/)");
   app.add_flag("--force", arguments.force, "replace files that `report` did not make");
   app.add_option("--title", arguments.title, "heading of the page")->capture_default_str();
   app.add_option("--chart-js", arguments.chart_js, "Chart.js to embed [that of the Debian package libjs-chart.js]");
@@ -212,8 +192,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "  report --follow runs/first      while the run trains\n"
       "  report random.json repeated.json runs/first   inputs side by side\n\n"
       "The page of a folder of runs shows seeds as one line with a band, a filter (learning-rate=0.01 ablation~op_), "
-      "groupings, two runs side by side, the paper's claims with a verdict, CSV of every figure, and the page of "
-      "`sinklab view RUN` of runs that have one.\n\n"
+      "groupings, two runs side by side, CSV of every figure, and the page of `sinklab view RUN` of runs that have "
+      "one.\n\n"
       "A study in pandas, after `report runs/study --csv study.csv`:\n"
       "  import pathlib, pandas as pd\n"
       "  runs = pd.read_csv(\"study.csv\")  # a row per run: measurements and settings\n"

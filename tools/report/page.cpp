@@ -61,11 +61,10 @@ std::string task_section(const TaskRuns& task, std::size_t index, const std::vec
                                        {"task", task_title(task)},
                                        {"about", about_task(task)},
                                        {"headline", headline(task)},
-                                       {"note", headline_note(task) + claims_summary(task)},
+                                       {"note", headline_note(task)},
                                        {"values_note", values_note(task)},
                                        {"values", final_table(task, runs, styles)},
                                        {"inputs", inputs_table(task.runs)},
-                                       {"claims", claims_table(task)},
                                        {"paper", task.name == "text" && trained_here(task) ? paper_table(task) : ""}});
 }
 
@@ -120,7 +119,7 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
                                        {"groups", sections + (runs.size() > 1 ? page_file("pair.html") : "")},
                                        {"views", views(runs, kViewBytes)},
                                        {"configurations", configurations(runs, styles)},
-                                       {"data", page_json(runs, tasks, page_limits(runs, tasks, kDataBytes))},
+                                       {"data", page_json(runs, tasks)},
                                        {"scripts", scripts}});
 }
 

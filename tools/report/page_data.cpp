@@ -11,6 +11,7 @@
 #include "engine/data/bigram_backcopy.h"
 #include "engine/io/html.h"
 #include "engine/io/str_format.h"
+#include "tools/report/page_maps.h"
 #include "tools/report/run_settings.h"
 
 namespace sink::report {
@@ -20,6 +21,18 @@ using nlohmann::json;
 
 constexpr int kDigits = 7;
 constexpr std::int64_t kMaxFloorContext = 4096, kMaxFloorTokens = std::int64_t{1} << 24;  // computed within a second
+
+// Bounds the size of the page.
+struct PageLimits {
+  std::size_t points = 300;     // of a curve
+  std::size_t positions = 256;  // of norms and losses by position, from the first
+  MapLimits maps;
+};
+
+// The precision of curves and tables by position on the page.
+double six_digits(double value) {
+  return std::isfinite(value) ? std::strtod(str_format("%.6g", value).c_str(), nullptr) : kNaN;
+}
 
 Row rounded(Row values) {
   std::ranges::transform(values, values.begin(), six_digits);
@@ -69,6 +82,46 @@ std::vector<std::string> curve_names() {
     names.push_back(name + "_raw");
   }
   return names;
+}
+
+struct ThinCurve {
+  Row x, y, least, greatest;
+};
+
+// The last point of each of `points` buckets, for what is measured now and then: no mean of several steps is shown as
+// one of them.
+ThinCurve last_of_buckets(const Row& x, const Row& y, std::size_t points) {
+  if (x.size() <= points) return {x, y, {}, {}};
+  ThinCurve out;
+  for (std::size_t bucket = 1; bucket <= points; ++bucket) {
+    const std::size_t last = bucket * x.size() / points - 1;
+    out.x.push_back(x[last]), out.y.push_back(y[last]);
+  }
+  return out;
+}
+
+// A curve reduced to means over equal buckets, each at the last step of its bucket, with the bucket's least and
+// greatest value. NaNs are left out; a bucket of NaNs is NaN, a gap in the line. A shorter curve is unchanged and has
+// no `least` and `greatest`.
+ThinCurve thin(const Row& x, const Row& y, std::size_t points) {
+  if (x.size() <= points) return {x, y, {}, {}};
+  ThinCurve out;
+  for (std::size_t bucket = 0; bucket < points; ++bucket) {
+    const std::size_t begin = bucket * x.size() / points, end = (bucket + 1) * x.size() / points;
+    double sum = 0, least = kNaN, greatest = kNaN;
+    int count = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!std::isfinite(y[i])) continue;
+      sum += y[i], ++count;
+      least = std::fmin(least, y[i]);  // a NaN gives way
+      greatest = std::fmax(greatest, y[i]);
+    }
+    out.x.push_back(x[end - 1]);
+    out.y.push_back(count > 0 ? sum / count : kNaN);
+    out.least.push_back(least);
+    out.greatest.push_back(greatest);
+  }
+  return out;
 }
 
 json curves_json(const Curves& curves, std::size_t points, Steps& steps) {
@@ -158,6 +211,24 @@ json run_json(const Run& run, const LineStyle& style, const PageLimits& limits, 
   return out;
 }
 
+// The settings that the page can filter and group by: saved settings, ablation, task, name, seed, the policies by their
+// kinds (`attention`, `position` ...), and whether it has finished.
+std::map<std::string, std::string> filter_settings(const Run& run) {
+  std::map<std::string, std::string> out = run.settings;
+  std::istringstream words(run.policies);
+  for (std::string word; words >> word;) {
+    const std::size_t equals = word.find('=');
+    if (equals != std::string::npos) out.emplace(word.substr(0, equals), word.substr(equals + 1));
+  }
+  out.erase("policies");
+  out["name"] = run.name;
+  out["task"] = run.task;
+  if (!run.ablation.empty()) out["ablation"] = run.ablation;
+  out["seed"] = std::to_string(run.seed);
+  out["finished"] = run.finished ? "true" : "false";
+  return out;
+}
+
 // Settings that all runs share are stored once.
 void add_settings(const std::vector<Run>& runs, json& out) {
   std::vector<std::map<std::string, std::string>> all;
@@ -170,9 +241,8 @@ void add_settings(const std::vector<Run>& runs, json& out) {
   for (json& run : out["runs"]) run["settings"] = json::object();
   for (const std::string& name : names) {
     const auto first = all.front().find(name);
-    const bool common = first != all.front().end() && std::all_of(all.begin(), all.end(), [&](const auto& settings) {
-                          const auto found = settings.find(name);
-                          return found != settings.end() && found->second == first->second;
+    const bool common = first != all.front().end() && std::ranges::all_of(all, [&](const auto& settings) {
+                          return settings.contains(name) && settings.at(name) == first->second;
                         });
     if (common) out["common"][name] = first->second;
     for (std::size_t i = 0; i < runs.size() && !common; ++i)
@@ -263,62 +333,11 @@ std::vector<LineStyle> line_styles(const std::vector<Run>& runs, const std::vect
   return styles;
 }
 
-double six_digits(double value) {
-  return std::isfinite(value) ? std::strtod(str_format("%.6g", value).c_str(), nullptr) : kNaN;
-}
-
-ThinCurve last_of_buckets(const Row& x, const Row& y, std::size_t points) {
-  if (x.size() <= points) return {x, y, {}, {}};
-  ThinCurve out;
-  for (std::size_t bucket = 0; bucket < points; ++bucket) {
-    const std::size_t last = (bucket + 1) * x.size() / points - 1;
-    out.x.push_back(x[last]);
-    out.y.push_back(y[last]);
-  }
-  return out;
-}
-
-ThinCurve thin(const Row& x, const Row& y, std::size_t points) {
-  if (x.size() <= points) return {x, y, {}, {}};
-  ThinCurve out;
-  for (std::size_t bucket = 0; bucket < points; ++bucket) {
-    const std::size_t begin = bucket * x.size() / points, end = (bucket + 1) * x.size() / points;
-    double sum = 0, least = kNaN, greatest = kNaN;
-    int count = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      if (!std::isfinite(y[i])) continue;
-      sum += y[i];
-      ++count;
-      least = std::fmin(least, y[i]);  // a NaN gives way
-      greatest = std::fmax(greatest, y[i]);
-    }
-    out.x.push_back(x[end - 1]);
-    out.y.push_back(count > 0 ? sum / count : kNaN);
-    out.least.push_back(least);
-    out.greatest.push_back(greatest);
-  }
-  return out;
-}
-
 std::string task_name(const std::string& task) {
   return task == "text" ? "Text" : task == "bigram-backcopy" ? "Bigram-Backcopy" : task;
 }
 
-std::map<std::string, std::string> filter_settings(const Run& run) {
-  std::map<std::string, std::string> out = run.settings;
-  std::istringstream words(run.policies);
-  for (std::string word; words >> word;) {
-    const std::size_t equals = word.find('=');
-    if (equals != std::string::npos) out.emplace(word.substr(0, equals), word.substr(equals + 1));
-  }
-  out.erase("policies");
-  out["name"] = run.name;
-  out["task"] = run.task;
-  if (!run.ablation.empty()) out["ablation"] = run.ablation;
-  out["seed"] = std::to_string(run.seed);
-  out["finished"] = run.finished ? "true" : "false";
-  return out;
-}
+namespace {
 
 json page_data(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks, const PageLimits& limits) {
   json out{{"measures", measures_json()}, {"groups", json::array()}, {"runs", json::array()}};
@@ -358,20 +377,18 @@ json page_data(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks,
                              {"positions", positions},
                              {"sink_token", sink_token}});
   }
-  round_numbers(out, kDigits);
   return out;
 }
 
-std::string page_json(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks, const PageLimits& limits) {
-  return script_json(page_data(runs, tasks, limits), kDigits);
-}
+}  // namespace
 
-PageLimits page_limits(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks, std::size_t bytes) {
+std::string page_json(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks) {
   PageLimits limits;
   std::size_t map_bytes = kMapBytes;
   for (int halving = 0;; ++halving) {
     limits.maps = map_limits(runs, map_bytes);
-    if (halving == 8 || page_json(runs, tasks, limits).size() <= bytes) return limits;
+    std::string text = script_json(page_data(runs, tasks, limits), kDigits);
+    if (halving == 8 || text.size() <= kDataBytes) return text;
     map_bytes /= 2;
     if (halving % 2 == 0) continue;
     limits.points = std::max<std::size_t>(40, limits.points / 2);

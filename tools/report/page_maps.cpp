@@ -1,13 +1,11 @@
 #include "tools/report/page_maps.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstdlib>
 
 #include "engine/key_range.h"
+#include "eval/attention/view_queries_keys.h"
 #include "tools/report/run_settings.h"
 
 namespace sink::report {
@@ -44,17 +42,19 @@ struct Drawing {
     return std::min(std::max(limits.tokens, static_cast<std::size_t>(range.prefix)), maps.tokens[sequence].size());
   }
 
-  // f(query, key, weight) of a map, in the order of the page; key -1 is the extra key.
-  template <class F>
-  void each(std::size_t sequence, const Row& weights, const MapLimits& limits, F f) const {
-    const auto shown = static_cast<std::int64_t>(tokens(sequence, limits));
+  // The weights of a map in the order of the page, divided by 2^exponent; none if it was not stored.
+  Row drawn(std::size_t sequence, const Row& weights, const MapLimits& limits) const {
+    const auto shown = static_cast<std::int64_t>(weights.empty() ? 0 : tokens(sequence, limits));
     const std::size_t columns = maps.tokens[sequence].size() + maps.extra_key;
+    Row values;
+    const auto add = [&](double a) { values.push_back(std::ldexp(a, -exponent)); };
     for (std::int64_t i = 0; i < shown; ++i) {
       const double* row = weights.data() + static_cast<std::size_t>(i) * columns;
-      if (maps.extra_key) f(i, -1, *row++);
+      if (maps.extra_key) add(*row++);
       for (std::int64_t j = 0; j < shown; ++j)
-        if (full || range.sees(i, j)) f(i, j, row[j]);
+        if (full || range.sees(i, j)) add(row[j]);
     }
+    return values;
   }
 };
 
@@ -70,20 +70,16 @@ std::size_t text_size(const Run& run, const MapLimits& limits) {
   return bytes;
 }
 
-}  // namespace
-
 std::string halves_base64(const std::vector<double>& values) {
   std::string bytes;
   for (const double value : values) {
     const auto bits = std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
     bytes += {static_cast<char>(bits & 255), static_cast<char>(bits >> 8)};
   }
-  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // EVP_EncodeBlock ends it with a zero
-  const auto* begin = reinterpret_cast<const unsigned char*>(bytes.data());
-  text.resize(static_cast<std::size_t>(
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), begin, static_cast<int>(bytes.size()))));
-  return text;
+  return base64(bytes);
 }
+
+}  // namespace
 
 MapLimits map_limits(const std::vector<Run>& runs, std::size_t bytes) {
   const auto fits = [&](const MapLimits& limits) {
@@ -103,24 +99,6 @@ MapLimits map_limits(const std::vector<Run>& runs, std::size_t bytes) {
   return limits;
 }
 
-std::vector<DrawnWeight> drawn_map(const Run& run, const MapLimits& limits, std::int64_t sequence, std::int64_t layer,
-                                   std::int64_t head) {
-  const Drawing drawing(run);
-  const Row& weights = drawing.maps.at(sequence, layer, head);
-  if (weights.empty()) return {};
-  const int token = run.evaluation->extra == Evaluation::Extra::token ? 1 : 0;
-  const std::vector<std::string>& tokens = drawing.maps.tokens[static_cast<std::size_t>(sequence)];
-  std::vector<DrawnWeight> out;
-  drawing.each(static_cast<std::size_t>(sequence), weights, limits, [&](std::int64_t i, std::int64_t j, double a) {
-    const double drawn =
-        std::ldexp(static_cast<double>(static_cast<_Float16>(std::ldexp(a, -drawing.exponent))), drawing.exponent);
-    if (std::isfinite(drawn))
-      out.push_back({i + 1 - token, j < 0 ? 0 : j + 1 - token, tokens[static_cast<std::size_t>(i)],
-                     j < 0 ? "*" : tokens[static_cast<std::size_t>(j)], drawn});
-  });
-  return out;
-}
-
 json maps_json(const Run& run, const MapLimits& limits) {
   const Drawing drawing(run);
   const AttentionMaps& maps = drawing.maps;
@@ -133,10 +111,7 @@ json maps_json(const Run& run, const MapLimits& limits) {
     longest = std::max(longest, maps.tokens[s].size());
     tokens.push_back(std::vector<std::string>(begin, begin + static_cast<std::ptrdiff_t>(drawing.tokens(s, limits))));
     for (std::size_t m = s * per_sequence; m < (s + 1) * per_sequence; ++m) {
-      Row values;
-      if (!maps.weights[m].empty())
-        drawing.each(s, maps.weights[m], limits,
-                     [&](std::int64_t, std::int64_t, double a) { values.push_back(std::ldexp(a, -drawing.exponent)); });
+      const Row values = drawing.drawn(s, maps.weights[m], limits);
       texts.push_back(values.empty() ? json() : json(halves_base64(values)));
     }
   }

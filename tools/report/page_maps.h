@@ -2,7 +2,6 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
-#include <string>
 #include <vector>
 
 #include "tools/report/run_reader.h"
@@ -19,23 +18,11 @@ struct MapLimits {
 // The largest limits with which the maps of all runs take at most `bytes` of text; tokens are reduced first.
 MapLimits map_limits(const std::vector<Run>& runs, std::size_t bytes);
 
-// 16-bit floats (IEEE 754 binary16, little-endian, rounded to nearest even) in base64.
-std::string halves_base64(const std::vector<double>& values);
-
 // {layers, heads, extra_key, sink_token, window, prefix, full, exponent, of, tokens: [sequence][T], chosen: {...},
-// weights: [(sequence * layers + layer) * heads + head]}. A map is the text of its weights divided by 2^exponent, row
-// by row: the extra key's, if there is one, then those of the keys that the query sees (all keys, if `full`); null
-// where the run has not stored it. `of` is the full number of tokens of the sequences.
+// weights: [(sequence * layers + layer) * heads + head]}. A map is its weights divided by 2^exponent, as base64 of
+// 16-bit floats (IEEE 754 binary16, little-endian, rounded to nearest even), row by row: the extra key's, if there is
+// one, then those of the keys that the query sees (all keys, if `full`); null where the run has not stored it. `of` is
+// the full number of tokens of the sequences.
 nlohmann::json maps_json(const Run& run, const MapLimits& limits);
-
-// The weights of one map as the page shows them, with its rounding, row by row. Positions count from 1; 0 is the extra
-// key or sink token. Empty if the map was not stored.
-struct DrawnWeight {
-  std::int64_t query, key;
-  std::string query_token, key_token;  // `*` of an extra key
-  double weight;
-};
-std::vector<DrawnWeight> drawn_map(const Run& run, const MapLimits& limits, std::int64_t sequence, std::int64_t layer,
-                                   std::int64_t head);
 
 }  // namespace sink::report

@@ -33,6 +33,8 @@ const std::string kSink1 = name_of(&SinkScores::sink_1), kSinkStar = name_of(&Si
 const std::array<std::string, 4> kSinkColumns{kSink1, kSink1 + "_raw", kSinkStar, kSinkStar + "_raw"};
 const Sinks kNoSinks{kNaN, kNaN, kNaN, kNaN};
 
+[[noreturn]] void refuse(const std::string& what) { throw Error(what, Exit::bad_input); }
+
 struct ReadLine {
   Run run;
   Measurement measured;
@@ -232,7 +234,7 @@ CsvColumn setting_column(const std::string& flag) {
             const Setting<RunConfig>& setting = *setting_named(run_config_table(), flag);
             try {
               line.run.settings[flag] = plain_text(setting.read(cell.plain(), cell.line + ", column " + cell.column));
-            } catch (const Error& error) { throw Error(error.what(), Exit::bad_input); }
+            } catch (const Error& error) { refuse(error.what()); }
           }};
 }
 
@@ -264,18 +266,15 @@ std::vector<CsvColumn> columns_of(const std::vector<std::string>& header, const 
   for (const std::string& name : header) {
     const std::optional<CsvColumn> column = column_named(name);
     if (!column)
-      throw Error(line + ": unknown column " + in_quotes(name) +
-                      "; expected those of a results.csv, or <study>-runs.csv, of this program or of an older one",
-                  Exit::bad_input);
-    if (!seen.insert(name).second)
-      throw Error(line + ": the column " + in_quotes(name) + " is there twice", Exit::bad_input);
+      refuse(line + ": unknown column " + in_quotes(name) +
+             "; expected those of a results.csv, or <study>-runs.csv, of this program or of an older one");
+    if (!seen.insert(name).second) refuse(line + ": the column " + in_quotes(name) + " is there twice");
     columns.push_back(*column);
   }
   for (const std::string name : {"run", "task", "ablation", "finished", "measured_step", "steps", "step", "seed",
                                  name_of(&Evaluation::loss), kSinkColumns[0].c_str(), kSinkColumns[1].c_str()})
     if (!seen.contains(name))
-      throw Error(line + ": no column `" + name + "`; expected the header of a results.csv, or <study>-runs.csv",
-                  Exit::bad_input);
+      refuse(line + ": no column `" + name + "`; expected the header of a results.csv, or <study>-runs.csv");
   return columns;
 }
 
@@ -285,9 +284,8 @@ void set_sinks(ReadLine& line, const std::string& where) {
   for (std::size_t i = 0; i < paper.size(); ++i) {
     if (std::isnan(paper[i])) paper[i] = line.at_paper[i];
     if (paper[i] != line.at_paper[i] && !(std::isnan(paper[i]) && std::isnan(line.at_paper[i])))
-      throw Error(where + ", column " + kSinkColumns[i] + ": expected the same number as in " + kSinkColumns[i] +
-                      "_eps0.3, got another",
-                  Exit::bad_input);
+      refuse(where + ", column " + kSinkColumns[i] + ": expected the same number as in " + kSinkColumns[i] +
+             "_eps0.3, got another");
   }
   Measurement& e = line.measured;
   e.sink_epsilon.clear();
@@ -322,9 +320,8 @@ Run finished_line(ReadLine& line, const std::string& where) {
   Run& run = line.run;
   const bool measured = line.measured_step >= 0;
   if (run.finished && line.measured_step != run.step)
-    throw Error(where + ", column measured_step: expected the step of a finished run, " + std::to_string(run.step) +
-                    ", got " + (measured ? std::to_string(line.measured_step) : "nothing"),
-                Exit::bad_input);
+    refuse(where + ", column measured_step: expected the step of a finished run, " + std::to_string(run.step) +
+           ", got " + (measured ? std::to_string(line.measured_step) : "nothing"));
   complete_settings(run);
   run.attention = attention_of(run);
   if (!measured) return std::move(run);
@@ -376,23 +373,23 @@ std::string results_csv(const std::vector<Run>& runs) {
 }
 
 std::vector<Run> read_results_csv(const std::string& text, const std::string& file) {
-  if (text.size() > kMaxBytes)
-    throw Error(file + ": expected at most " + std::to_string(kMaxBytes) + " bytes", Exit::bad_input);
-  CsvLines lines(text, file);
-  std::vector<std::string> header, fields;
-  if (!lines.next(header)) throw Error(file + ": expected a header and a line a run, got nothing", Exit::bad_input);
-  const std::vector<CsvColumn> columns = columns_of(header, lines.where());
+  if (text.size() > kMaxBytes) refuse(file + ": expected at most " + std::to_string(kMaxBytes) + " bytes");
+  std::vector<std::string> header;
+  std::vector<CsvColumn> columns;
   std::vector<Run> runs;
-  while (lines.next(fields)) {
-    const std::string where = lines.where();
+  for_each_csv_line(text, file, [&](const std::vector<std::string>& fields, const std::string& where) {
+    if (header.empty()) {
+      columns = columns_of(header = fields, where);
+      return;
+    }
     if (fields.size() != header.size())
-      throw Error(where + ": expected " + std::to_string(header.size()) + " fields, as many as the header has, got " +
-                      std::to_string(fields.size()),
-                  Exit::bad_input);
+      refuse(where + ": expected " + std::to_string(header.size()) + " fields, as many as the header has, got " +
+             std::to_string(fields.size()));
     ReadLine line;
     for (std::size_t i = 0; i < columns.size(); ++i) columns[i].read({fields[i], where, header[i]}, line);
     runs.push_back(finished_line(line, where));
-  }
+  });
+  if (header.empty()) refuse(file + ": expected a header and a line a run, got nothing");
   return runs;
 }
 

@@ -1,8 +1,6 @@
-// The results of runs: results.csv, one line per run, for other programs; the values of figures as CSV; and tables for
-// a terminal.
+// The results of runs: results.csv, one line per run, for other programs, and tables for a terminal.
 #pragma once
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -29,14 +27,6 @@ std::string results_csv(const std::vector<Run>& runs);
 // and columns that older programs did not write may be missing. Throws Error (Exit::bad_input) with `file`, line and
 // column for unknown, repeated and missing columns, lines of another length than the header, and invalid fields.
 std::vector<Run> read_results_csv(const std::string& text, const std::string& file);
-
-// ---- The values of every figure, as the CSV buttons of a newly opened page save them (plot_csv.cpp).
-
-// A file's name ("text-val_loss.csv") and its text, for every figure. Curves and profiles have a row per line and
-// place: line, step | position | layer | k, value, least, greatest, runs. A line of several seeds has their mean at
-// each place where one of them has a number, of those that have one there or on both sides of it, on a straight line;
-// least and greatest are theirs, of a single long run those of the bucket of steps.
-std::map<std::string, std::string> plot_csvs(const std::vector<Run>& runs);
 
 // ---- For a terminal (results_table.cpp)
 

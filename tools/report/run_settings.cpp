@@ -273,9 +273,4 @@ EvenAttention alpha_over_even(const Run& run) {
   return {run.evaluation->proxy.alpha_1 / even.alpha_1, run.evaluation->proxy.alpha_star / even.alpha_star};
 }
 
-double entropy_over_even(const Run& run) {
-  const std::optional<VisibleKeys> keys = visible_keys_of(run);
-  return keys ? run.evaluation->entropy / even_entropy(*keys) : kNaN;
-}
-
 }  // namespace sink::report

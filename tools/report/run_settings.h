@@ -47,8 +47,6 @@ std::optional<VisibleKeys> visible_keys_of(const Run& run);
 
 // alpha_1 and alpha_* as multiples of those of even attention; NaN where one of the two is unknown.
 EvenAttention alpha_over_even(const Run& run);
-// The mean entropy of the rows, divided by that of even rows; NaN where one of the two is unknown.
-double entropy_over_even(const Run& run);
 
 // Whether two runs differ in nothing but their seed. The measurement counts if both have finished.
 bool same_but_seed(const Run& a, const Run& b);

@@ -80,6 +80,4 @@ std::string describe(const InputKind& input);
 // natural text, and no experiment has another task.
 std::optional<PaperRow> matching_row(const PaperRow& row, const InputKind& ours);
 
-inline constexpr const char* kNoMatchingRow = "no matching row";
-
 }  // namespace sink

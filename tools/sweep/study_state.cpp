@@ -170,30 +170,26 @@ EarlierRuns::EarlierRuns(const std::vector<std::string>& files) : files_(files) 
   for (const std::string& file : files)
     for (report::Run& run : report::read_results_csv(read_file("sweep", file), file))
       rows_.push_back(earlier_run(std::move(run), file));
-  matched_.resize(rows_.size());
-  lacking_.resize(rows_.size());
-  other_start_.resize(rows_.size());
 }
 
 const EarlierRun* EarlierRuns::find(const RunConfig& wanted, const std::function<std::string()>& data_checksum,
                                     bool interventions, const std::function<std::string()>& start_checksum) {
   const EarlierRun* found = nullptr;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    const EarlierRun& row = rows_[i];
+  for (EarlierRun& row : rows_) {
     if (row.status == RunStatus::begun || !row.is_of_training || !differing_settings(row.config, wanted).empty())
       continue;
     const std::string& data = row.run.data_sha256;
     if (!data.empty() && data != data_checksum()) continue;
     if (const std::string& start = row.run.initial_sha256; start_checksum && !start.empty())
       if (const std::string now = start_checksum(); !now.empty() && now != start) {
-        other_start_[i] = true;
+        row.other_start = true;
         continue;
       }
     if (interventions && row.status == RunStatus::complete && !has_interventions(row.run)) {
-      lacking_[i] = true;
+      row.lacking = true;
       continue;
     }
-    matched_[i] = true;
+    row.matched = true;
     if (!found || (found->status == RunStatus::failed && row.status == RunStatus::complete)) found = &row;
   }
   return found;
@@ -210,13 +206,13 @@ std::vector<std::string> EarlierRuns::notes() const {
   std::vector<std::string> lines;
   for (const std::string& file : files_) {
     std::size_t all = 0, matched = 0, begun = 0, lacking = 0, other_start = 0;
-    for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (rows_[i].file != file) continue;
+    for (const EarlierRun& row : rows_) {
+      if (row.file != file) continue;
       ++all;
-      matched += matched_[i];
-      begun += rows_[i].status == RunStatus::begun;
-      lacking += lacking_[i];
-      other_start += other_start_[i];
+      matched += row.matched;
+      begun += row.status == RunStatus::begun;
+      lacking += row.lacking;
+      other_start += row.other_start;
     }
     const std::string of = " of " + std::to_string(all) + " rows ";
     std::string line = printable(file) + ": " + std::to_string(matched) + of + "are runs of this study";

@@ -48,6 +48,9 @@ struct EarlierRun {
   RunConfig config = {};                // undefined if only begun
   // False: measured on another input, data, context, precision or number of sequences, or with edited positions.
   bool is_of_training = true;
+  // With the settings of a run of the study: it may replace the run, lacks interventions, or started from other
+  // parameters.
+  bool matched = false, lacking = false, other_start = false;
 };
 
 class EarlierRuns {
@@ -73,9 +76,6 @@ class EarlierRuns {
  private:
   std::vector<std::string> files_;
   std::vector<EarlierRun> rows_;
-  std::vector<bool> matched_;      // rows_ with the settings of a run of the study
-  std::vector<bool> lacking_;      // rows_ with these settings that lack interventions
-  std::vector<bool> other_start_;  // rows_ with these settings that started from other parameters
 };
 
 // Whether a row replaces a run whose folder has this status. It never replaces a complete run. A failed row replaces

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "engine/io/text_table.h"
 #include "engine/io/utf8.h"
 
 using namespace sink;
@@ -54,6 +55,17 @@ TEST_CASE("printable: any bytes become valid UTF-8 without control characters, a
 TEST_CASE("printable lines: line ends and tabs stay, all else is as above") {
   CHECK(printable_lines("a\n\tb caf\u00e9 \U0001f642\n") == "a\n\tb caf\u00e9 \U0001f642\n");
   CHECK(printable_lines("a\r\x1b[2J\x7f\u009b\xe6\x97\u202e") == "a\\r\\x1b[2J\\x7f\\u009b\\xe6\\x97\\u202e");
+}
+
+TEST_CASE("text table: a text is cut and filled by its characters, not by its bytes") {
+  const std::string text = "a\u00e4\u20ac\U0001f600z";  // of 1, 2, 3, 4 and 1 bytes
+  CHECK(text_width(text) == 5);
+  CHECK(cut_to(text, 5) == text);
+  CHECK(cut_to(text, 3) == "a\u00e4\u20ac");
+  CHECK(cut_to(text, 0).empty());
+  CHECK(padded(text, 2) == "a\u00e4");
+  CHECK(padded(text, 7) == text + "  ");
+  CHECK(aligned({{"\u20ac", "x"}, {"ab", "y"}}) == "\u20ac   x\nab  y\n");
 }
 
 TEST_CASE("put_text: what is no terminal gets every byte") {

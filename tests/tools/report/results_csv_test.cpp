@@ -15,7 +15,7 @@
 #include "tools/report/run_settings.h"
 
 using namespace sink;
-using sink::report::CsvLines;
+using sink::report::for_each_csv_line;
 using sink::report::read_results_csv;
 
 namespace {
@@ -39,25 +39,21 @@ TEST_CASE("csv lines: RFC 4180, with the lines that fields begin on") {
   const std::string text =
       "\xef\xbb\xbf"
       "a,\"b,\"\"c\"\"\nd\",\r\n\r\n\"\",x\n\n\"e\"";
-  CsvLines lines(text, "f.csv");
-  std::vector<std::string> fields;
-  REQUIRE(lines.next(fields));
-  CHECK(fields == std::vector<std::string>{"a", "b,\"c\"\nd", ""});
-  CHECK(lines.where() == "f.csv line 1");
-  REQUIRE(lines.next(fields));
-  CHECK(fields == std::vector<std::string>{"", "x"});
-  CHECK(lines.where() == "f.csv line 4");
-  REQUIRE(lines.next(fields));
-  CHECK(fields == std::vector<std::string>{"e"});
-  CHECK(lines.where() == "f.csv line 6");
-  CHECK_FALSE(lines.next(fields));
+  using Lines = std::vector<std::pair<std::vector<std::string>, std::string>>;
+  const auto lines_of = [](const std::string& csv) {
+    Lines lines;
+    for_each_csv_line(csv, "f.csv", [&](const auto& fields, const std::string& where) {
+      lines.emplace_back(fields, where.substr(where.size() - 1));
+    });
+    return lines;
+  };
+  CHECK(lines_of(text) == Lines{{{"a", "b,\"c\"\nd", ""}, "1"}, {{"", "x"}, "4"}, {{"e"}, "6"}});
+  CHECK(lines_of("\"\"\n\r\na,\r") == Lines{{{""}, "1"}, {{"a", "\r"}, "3"}});
   for (const char* wrong : {"a,b\"c", "\"a\"b,c", "a,\"b\nc"}) {
     CAPTURE(wrong);
-    CsvLines broken(wrong, "f.csv");
-    CHECK_THROWS_WITH(broken.next(fields), doctest::Contains("f.csv line 1: "));
+    CHECK_THROWS_WITH(lines_of(wrong), doctest::Contains("f.csv line 1: "));
   }
-  const std::string commas(CsvLines::kMaxFields, ',');
-  CHECK_THROWS_WITH(CsvLines(commas, "f.csv").next(fields), doctest::Contains("at most 1000 fields"));
+  CHECK_THROWS_WITH(lines_of(std::string(report::kMaxFields, ',')), doctest::Contains("at most 1000 fields"));
 }
 
 TEST_CASE("results.csv: the steps at which a sink and a massive activation begin") {
@@ -107,10 +103,9 @@ TEST_CASE("results.csv: the training of a model of another program is unknown, n
     write_bytes(file, R"({"schema": 1, "run": "models/tiny.gguf", "step": 0, "alpha_1": 0.5)" + config + "}");
     const std::string csv = report::results_csv(report::read_measurements(file));
     CHECK(read_results_csv(csv, "f.csv")[0].evaluation->get("alpha_1") == 0.5);
-    CsvLines lines(csv, "f.csv");
     std::vector<std::string> names, values;
-    REQUIRE(lines.next(names));
-    REQUIRE(lines.next(values));
+    for_each_csv_line(csv, "f.csv",
+                      [&](const auto& fields, const std::string&) { (names.empty() ? names : values) = fields; });
     std::map<std::string, std::string> by_name;
     for (std::size_t i = 0; i < names.size(); ++i) by_name[names[i]] = values[i];
     return by_name;

@@ -17,7 +17,9 @@ PaperRow row(const std::string& id) {
   return {};
 }
 
-std::string id_of(const std::optional<PaperRow>& row) { return row ? row->id : kNoMatchingRow; }
+constexpr const char* kNone = "no matching row";
+
+std::string id_of(const std::optional<PaperRow>& row) { return row ? row->id : kNone; }
 
 InputKind input(std::map<std::string, std::string> settings) {
   return input_kind_of([&](const std::string& flag) { return settings[flag]; });
@@ -32,7 +34,7 @@ TEST_CASE("matching row: a fixed token is set next to the paper's row of a fixed
   CHECK(matching_row(row("base-60m"), input({{"fixed-token", "0"}}))->id == "data-fix1");  // which one is fixed is free
   CHECK(id_of(matching_row(row("base-60m"), input({{"fixed-token", "1"}, {"fixed-position", "2"}}))) == "data-fix2");
   CHECK(id_of(matching_row(row("base-60m"), input({{"fixed-token", "1"}, {"fixed-position", "3"}}))) == "data-fix3");
-  CHECK(id_of(matching_row(row("base-60m"), input({{"fixed-token", "1"}, {"fixed-position", "4"}}))) == kNoMatchingRow);
+  CHECK(id_of(matching_row(row("base-60m"), input({{"fixed-token", "1"}, {"fixed-position", "4"}}))) == kNone);
   CHECK(id_of(matching_row(row("data-fix1"), input({}))) == "base-60m");  // and the other way round
   CHECK(id_of(matching_row(row("base-60m"), input({{"random-from", "1"}, {"random-to", "2"}}))) == "data-rand12");
   CHECK(id_of(matching_row(row("base-60m"), input({{"window", "32"}}))) == "mask-win32");
@@ -48,13 +50,13 @@ TEST_CASE("matching row: where the paper has no such experiment there is none") 
     const bool is_default = experiment.id == "base-60m" || experiment.id.starts_with("data-fix") ||
                             experiment.id.starts_with("data-rand") || experiment.id.starts_with("mask-") ||
                             experiment.id.starts_with("loss-");
-    CHECK(id_of(matching_row(experiment, fixed)) == (is_default ? "data-fix1" : kNoMatchingRow));
-    CHECK(id_of(matching_row(experiment, input({{"task", "bigram-backcopy"}}))) == kNoMatchingRow);
+    CHECK(id_of(matching_row(experiment, fixed)) == (is_default ? "data-fix1" : kNone));
+    CHECK(id_of(matching_row(experiment, input({{"task", "bigram-backcopy"}}))) == kNone);
     CHECK(matching_row(experiment, input_kind_of(experiment)).has_value());
   }
-  CHECK(id_of(matching_row(row("mask-win32"), input({{"fixed-token", "1"}, {"window", "32"}}))) == kNoMatchingRow);
-  CHECK(id_of(matching_row(paper_row_of("op_relu"), input({}))) == kNoMatchingRow);  // is not of the paper
-  CHECK(id_of(matching_row(row("big-softmax"), fixed)) == kNoMatchingRow);           // nor is that size
+  CHECK(id_of(matching_row(row("mask-win32"), input({{"fixed-token", "1"}, {"window", "32"}}))) == kNone);
+  CHECK(id_of(matching_row(paper_row_of("op_relu"), input({}))) == kNone);  // is not of the paper
+  CHECK(id_of(matching_row(row("big-softmax"), fixed)) == kNone);           // nor is that size
 }
 
 TEST_CASE("matching row: the input in words") {
@@ -64,7 +66,7 @@ TEST_CASE("matching row: the input in words") {
         "text with a fixed token at position 3, window 32");
   const auto drawn = input({{"fixed-token", "1"}, {"fixed-to", "5"}, {"prefix", "5"}});
   CHECK(describe(drawn) == "text with a fixed token at a drawn position, 1 to 5, prefix 5");
-  CHECK(id_of(matching_row(row("loss-prefix5"), drawn)) == kNoMatchingRow);
+  CHECK(id_of(matching_row(row("loss-prefix5"), drawn)) == kNone);
   CHECK(describe(input({{"random-from", "1"}, {"random-to", "3"}})) == "text with random tokens at positions 1 to 3");
   CHECK(describe(input({{"random-from", "2"}, {"random-to", "2"}, {"prefix", "4"}})) ==
         "text with random tokens at position 2, prefix 4");

@@ -1,7 +1,6 @@
 #include "tools/gpu/kernels/attention_kernels.h"
 
 #include <functional>
-#include <set>
 #include <string>
 
 #include "engine/check.h"
@@ -36,28 +35,9 @@ int guarded(const std::function<void()>& f) {
   }
 }
 
-// A tensor that shares the caller's memory: the next allocation returns it, and its release leaves it alone.
-void* next_allocation = nullptr;
-std::multiset<void*> callers_memory;
-
-Tensor adopt(const void* memory, const Shape& shape, DType dtype) {
-  if (!memory) return {};
-  next_allocation = const_cast<void*>(memory);
-  return Tensor::empty(shape, dtype, Device::cuda);
-}
-
-void* allocate(std::size_t bytes) {
-  if (!next_allocation) return kernels::device_memory().allocate(bytes);
-  void* memory = next_allocation;
-  next_allocation = nullptr;
-  callers_memory.insert(memory);
-  return memory;
-}
-
-void release(void* memory) {
-  auto found = callers_memory.find(memory);
-  if (found == callers_memory.end()) return kernels::device_memory().release(memory);
-  callers_memory.erase(found);
+// A tensor that shares the caller's memory; undefined for null.
+Tensor borrowed(const void* memory, const Shape& shape, DType dtype) {
+  return memory ? Tensor::from_blob(const_cast<void*>(memory), shape, dtype, Device::cuda) : Tensor();
 }
 
 // The tensors of a call.
@@ -68,18 +48,18 @@ struct Arguments {
   explicit Arguments(const SinkAttention& a) {
     DType dtype = a.is_bf16 ? DType::BF16 : DType::F32;
     Shape queries{a.B, a.H, a.T, a.D}, keys{a.B, a.G, a.K, a.D}, rows{a.B, a.H, a.T};
-    q = adopt(a.q, queries, dtype), k = adopt(a.k, keys, dtype), v = adopt(a.v, keys, dtype);
-    o = adopt(a.o, queries, dtype), m = adopt(a.m, rows, DType::F32), S = adopt(a.S, rows, DType::F32);
+    q = borrowed(a.q, queries, dtype), k = borrowed(a.k, keys, dtype), v = borrowed(a.v, keys, dtype);
+    o = borrowed(a.o, queries, dtype), m = borrowed(a.m, rows, DType::F32), S = borrowed(a.S, rows, DType::F32);
     for (const Tensor* x : {&q, &k, &v, &o, &m, &S})
       SINK_CHECK(x->defined(), "kernels", "q, k, v, o, m and S may not be null", Exit::usage);
     config = {.scale = a.scale,
               .range = {.prefix = a.prefix, .window = a.window, .lead = a.lead},
-              .document_starts_BK = adopt(a.document_starts, {a.B, a.K - a.lead}, DType::I32),
+              .document_starts_BK = borrowed(a.document_starts, {a.B, a.K - a.lead}, DType::I32),
               .first_position = a.first_position,
-              .bias_HT = adopt(a.bias, {a.H, a.bias_columns}, DType::F32),
-              .extra_key = {.k_HD = adopt(a.extra_k, {a.H, a.D}, DType::F32),
-                            .logit_H = adopt(a.extra_logit, {a.H}, DType::F32),
-                            .v_HD = adopt(a.extra_v, {a.H, a.D}, DType::F32)}};
+              .bias_HT = borrowed(a.bias, {a.H, a.bias_columns}, DType::F32),
+              .extra_key = {.k_HD = borrowed(a.extra_k, {a.H, a.D}, DType::F32),
+                            .logit_H = borrowed(a.extra_logit, {a.H}, DType::F32),
+                            .v_HD = borrowed(a.extra_v, {a.H, a.D}, DType::F32)}};
     attention_check::inputs(q, k, config);
   }
 };
@@ -96,15 +76,7 @@ void with_operation(const std::string& name, F f) {
 }  // namespace
 
 // The device of this library, in place of engine/device.cpp.
-const DeviceMemory& memory_of(Device) {
-  static const DeviceMemory memory = [] {
-    DeviceMemory of_device = kernels::device_memory();
-    of_device.allocate = allocate;
-    of_device.release = release;
-    return of_device;
-  }();
-  return memory;
-}
+const DeviceMemory& memory_of(Device) { return kernels::device_memory(); }
 std::string description_of(Device device) { return device == Device::cpu ? "cpu" : kernels::device_name(); }
 
 }  // namespace sink
@@ -144,7 +116,7 @@ int sink_attention_backward(const char* operation, const SinkAttention* attentio
   return guarded([&] {
     kernels::use_stream(attention->stream);
     Arguments a(*attention);
-    Tensor grad_o = adopt(gradients->grad_o, a.o.shape(), a.o.dtype());
+    Tensor grad_o = borrowed(gradients->grad_o, a.o.shape(), a.o.dtype());
     SINK_CHECK(grad_o.defined(), "kernels", "grad_o may not be null", Exit::usage);
     with_operation(operation, [&](const auto& op) {
       AttentionGradients all = cuda::attention_backward(op, grad_o, a.q, a.k, a.v, a.o, a.m, a.S, a.config);

@@ -166,7 +166,7 @@ class TaskFigures {
       (this.group.sink_token ? "; where a model has a sink token, that is position 1." : ".") +
       (this.group.positions > cut ? ` The first ${cut} of ${this.group.positions} positions.` : "") +
       (absent.length ? ` Not measured in these runs: ${absent.map(({ title }) => title).join(", ")}.` : "");
-    const layers = Array.from({ length: levels }, (_, l) =>  // opens in the middle, as shown_level in page_data.h
+    const layers = Array.from({ length: levels }, (_, l) =>  // opens in the middle
       `<option value="${l}"${l === (levels + 1) >> 1 ? " selected" : ""}>${l === 0 ? "embedding (hidden state only)" : `layer ${l - 1}`}</option>`).join("");
     return collapsed("Hidden state, key and value by position and layer", note,
       `<label class="field">Show <select name="layer-${this.g}"><optgroup label="along the positions, in">${layers}</optgroup><optgroup label="along the layers, at">` +
