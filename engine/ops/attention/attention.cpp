@@ -22,6 +22,14 @@ KeyRange AttentionConfig::range_of(std::int64_t b) const {
   return of_sequence;
 }
 
+AttentionConfig AttentionConfig::on_cpu(std::optional<DType> real) const {
+  AttentionConfig wide = *this;
+  for (Tensor* x : {&wide.bias_HT, &wide.extra_key.k_HD, &wide.extra_key.logit_H, &wide.extra_key.v_HD})
+    if (x->defined()) *x = x->to(Device::cpu).to(real.value_or(x->dtype()));
+  if (document_starts_BK.defined()) wide.document_starts_BK = document_starts_BK.to(Device::cpu);
+  return wide;
+}
+
 }  // namespace sink
 
 namespace sink::attention_check {
@@ -131,6 +139,23 @@ AttentionKeySums zero_key_sums(const Tensor& q, const Tensor& k) {
   auto zeros = [](const Shape& shape) { return Tensor::zeros(shape, DType::F64); };
   const Shape keys{q.dim(0), q.dim(1), k.dim(2)}, heads{q.dim(0), q.dim(1)};
   return {zeros(keys), zeros(keys), zeros(keys), zeros(keys), zeros(heads), zeros(heads), zeros(heads)};
+}
+
+OneHead one_head(const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT, const Tensor& S_BHT,
+                 const AttentionConfig& config, std::int64_t b, std::int64_t h) {
+  std::int64_t H = q_BHTD.dim(1), G = k_BGKD.dim(1), g = h / (H / G);
+  auto row_of = [](const Tensor& x, std::int64_t row) {  // x: (B, heads, T) or (B, heads, T, D)
+    const Shape rows =
+        x.rank() == 4 ? Shape{x.dim(0) * x.dim(1), x.dim(2), x.dim(3)} : Shape{x.dim(0) * x.dim(1), x.dim(2)};
+    const Shape of_head = x.rank() == 4 ? Shape{1, 1, x.dim(2), x.dim(3)} : Shape{1, 1, x.dim(2)};
+    return x.reshape(rows).rows(row, row + 1).reshape(of_head).to(Device::cpu).to(DType::F64);
+  };
+  AttentionConfig of_head = config;
+  for (Tensor* x : {&of_head.bias_HT, &of_head.extra_key.k_HD, &of_head.extra_key.logit_H, &of_head.extra_key.v_HD})
+    if (x->defined()) *x = x->rows(h, h + 1);
+  if (config.document_starts_BK.defined()) of_head.document_starts_BK = config.document_starts_BK.rows(b, b + 1);
+  return {row_of(q_BHTD, b * H + h), row_of(k_BGKD, b * G + g), row_of(m_BHT, b * H + h), row_of(S_BHT, b * H + h),
+          of_head.on_cpu(DType::F64)};
 }
 
 }  // namespace sink::attention_check

@@ -24,6 +24,8 @@
 // identity and m no threshold.
 #pragma once
 
+#include <optional>
+
 #include "engine/implementation.h"
 #include "engine/key_range.h"
 #include "engine/tensor.h"
@@ -50,6 +52,8 @@ struct AttentionConfig {
 
   // The keys that queries of sequence b see.
   KeyRange range_of(std::int64_t b) const;
+  // With all tensors on the CPU, the real ones in the type `real` if it is given.
+  AttentionConfig on_cpu(std::optional<DType> real = {}) const;
 };
 
 // Computes o_BHTD, and the row shift m_BHT and row sum S_BHT, which the functions below need.

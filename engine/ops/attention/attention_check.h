@@ -17,4 +17,12 @@ AttentionGradients empty_gradients(const Tensor& q_BHTD, const Tensor& k_BGKD, c
 AttentionStatistics zero_statistics(const Tensor& q_BHTD, std::int64_t n_columns);
 AttentionKeySums zero_key_sums(const Tensor& q_BHTD, const Tensor& k_BGKD);
 
+// The inputs of query head h of sequence b for the reference: F64, one sequence and one head.
+struct OneHead {
+  Tensor q_BHTD, k_BGKD, m_BHT, S_BHT;
+  AttentionConfig config;
+};
+OneHead one_head(const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT, const Tensor& S_BHT,
+                 const AttentionConfig& config, std::int64_t b, std::int64_t h);
+
 }  // namespace sink::attention_check

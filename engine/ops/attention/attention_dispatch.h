@@ -17,10 +17,7 @@ namespace sink {
 template <>
 struct UpcastF64<const AttentionConfig> {
   AttentionConfig wide;
-  explicit UpcastF64(const AttentionConfig& given) : wide(given) {
-    for (Tensor* x : {&wide.bias_HT, &wide.extra_key.k_HD, &wide.extra_key.logit_H, &wide.extra_key.v_HD})
-      if (x->defined()) *x = x->to(DType::F64);
-  }
+  explicit UpcastF64(const AttentionConfig& given) : wide(given.on_cpu(DType::F64)) {}
   const AttentionConfig& argument() const { return wide; }
   void round_back() {}
 };
@@ -70,13 +67,9 @@ AttentionKeySums attention_key_sums(const Op& op, const Tensor& q_BHTD, const Te
   attention_check::inputs(q_BHTD, k_BGKD, config);
   attention_check::rows(m_BHT, S_BHT, q_BHTD);
   const Tensor q = q_BHTD.to(Device::cpu);
-  AttentionConfig on_cpu = config;
-  for (Tensor* x : {&on_cpu.document_starts_BK, &on_cpu.bias_HT, &on_cpu.extra_key.k_HD, &on_cpu.extra_key.logit_H,
-                    &on_cpu.extra_key.v_HD})
-    if (x->defined()) *x = x->to(Device::cpu);
   return select(q, &ref::attention_key_sums<Op>, &cpu::attention_key_sums<Op>,
                 decltype(&cpu::attention_key_sums<Op>){})(op, q, k_BGKD.to(Device::cpu), m_BHT.to(Device::cpu),
-                                                          S_BHT.to(Device::cpu), on_cpu);
+                                                          S_BHT.to(Device::cpu), config.on_cpu());
 }
 
 template <class Op>
@@ -85,21 +78,9 @@ Tensor attention_pattern(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGK
   attention_check::inputs(q_BHTD, k_BGKD, config);
   attention_check::rows(m_BHT, S_BHT, q_BHTD);
   attention_check::head(b, h, q_BHTD);
-  // Only the reference computes the pattern; it gets one head.
-  std::int64_t H = q_BHTD.dim(1), G = k_BGKD.dim(1), g = h / (H / G);
-  auto one_head = [](const Tensor& x, std::int64_t row) {  // of all leading axes but the last two as rows
-    Shape shape =
-        x.rank() == 4 ? Shape({x.dim(0) * x.dim(1), x.dim(2), x.dim(3)}) : Shape({x.dim(0) * x.dim(1), x.dim(2)});
-    Shape one = x.rank() == 4 ? Shape({1, 1, x.dim(2), x.dim(3)}) : Shape({1, 1, x.dim(2)});
-    return x.reshape(shape).rows(row, row + 1).reshape(one).to(Device::cpu).to(DType::F64);
-  };
-  AttentionConfig of_head = config;
-  for (Tensor* x : {&of_head.bias_HT, &of_head.extra_key.k_HD, &of_head.extra_key.logit_H, &of_head.extra_key.v_HD})
-    if (x->defined()) *x = x->rows(h, h + 1).to(Device::cpu).to(DType::F64);
-  if (config.document_starts_BK.defined())
-    of_head.document_starts_BK = config.document_starts_BK.rows(b, b + 1).to(Device::cpu);
-  return ref::attention_pattern(op, one_head(q_BHTD, b * H + h), one_head(k_BGKD, b * G + g),
-                                one_head(m_BHT, b * H + h), one_head(S_BHT, b * H + h), of_head, 0, 0);
+  // Only the reference computes the pattern.
+  const attention_check::OneHead one = attention_check::one_head(q_BHTD, k_BGKD, m_BHT, S_BHT, config, b, h);
+  return ref::attention_pattern(op, one.q_BHTD, one.k_BGKD, one.m_BHT, one.S_BHT, one.config, 0, 0);
 }
 
 }  // namespace sink

@@ -87,4 +87,8 @@ struct PartialGradients {
   }
 };
 
+// Compiled once, in attention_partial_gradients.cpp.
+extern template struct PartialGradients<float>;
+extern template struct PartialGradients<bf16>;
+
 }  // namespace sink::cpu

@@ -13,33 +13,7 @@ inline std::vector<double> copy_of(Row x) { return {x.begin(), x.end()}; }
 inline double norm_of(Row x) { return std::sqrt(dot(x, x)); }
 
 // The query, its keys, and the scores with their factors: scale, norms, cosine and bias.
-inline AttentionTrace trace_of_scores(const Head& head, std::int64_t b, std::int64_t h, std::int64_t i) {
-  std::int64_t g = head.group_of(h);
-  std::vector<std::int64_t> keys = keys_of(head, b, i);
-  Row q = head.q(b, h, head.row(i));
-  std::vector<double> s = score_row(head, i, q, keys, head.k(b, g, keys));
-  AttentionTrace trace;
-  trace.i = i, trace.head = h, trace.key_head = g;
-  trace.scale = head.config.scale, trace.has_bias = !head.bias.empty();
-  trace.n = static_cast<double>(keys.size());
-  trace.q = copy_of(q);
-  trace.q_norm = norm_of(q);
-  for (std::size_t n = 0; n < s.size(); ++n) {
-    AttentionTrace::Key key;
-    bool extra = n == keys.size();
-    key.j = extra ? AttentionTrace::kExtraKey : keys[n];
-    key.k = copy_of(extra ? head.extra_k : head.k(b, g, key.j));
-    key.v = copy_of(extra ? head.extra_v : head.v(b, g, key.j));
-    key.k_norm = norm_of(key.k), key.v_norm = norm_of(key.v);
-    key.q_dot_k = key.k.empty() ? 0 : dot(q, key.k);
-    double norms = trace.q_norm * key.k_norm;
-    key.cosine = norms > 0 ? key.q_dot_k / norms : 0;
-    key.bias = extra ? 0 : head.bias_at(i, key.j);
-    key.s = s[n];
-    trace.keys.push_back(key);
-  }
-  return trace;
-}
+AttentionTrace trace_of_scores(const Head& head, std::int64_t b, std::int64_t h, std::int64_t i);
 
 // x, g, r, w and a of every key, and the curve of g.
 template <class Op>
@@ -64,13 +38,7 @@ void trace_weights(const Op& op, AttentionTrace& trace) {
 }
 
 // Each value's share of o_i.
-inline void trace_mix(AttentionTrace& trace) {
-  trace.o_norm = norm_of(trace.o);
-  for (AttentionTrace::Key& key : trace.keys) {
-    key.mixed_norm = std::abs(key.a) * key.v_norm;
-    if (trace.o_norm > 0 && !key.v.empty()) key.share = key.a * dot(key.v, trace.o) / (trace.o_norm * trace.o_norm);
-  }
-}
+void trace_mix(AttentionTrace& trace);
 
 template <class Op>
 void trace_backward(const Op& op, const Head& head, Row do_i, AttentionGradients own, std::int64_t b,
@@ -135,11 +103,8 @@ AttentionTrace attention_trace(const Op& op, const Tensor& q_BHTD, const Tensor&
              "expected a query from position " + std::to_string(config.first_position) + " to " +
                  std::to_string(config.first_position + q_BHTD.dim(2) - 1) + ", got " + std::to_string(i));
   auto wide = [](const Tensor& x) { return x.defined() ? x.to(Device::cpu).to(DType::F64) : x; };
-  AttentionConfig wide_config = config;
-  for (Tensor* x :
-       {&wide_config.bias_HT, &wide_config.extra_key.k_HD, &wide_config.extra_key.logit_H, &wide_config.extra_key.v_HD})
-    *x = wide(*x);
-  return ref::attention_trace(op, wide(q_BHTD), wide(k_BGKD), wide(v_BGKD), wide_config, wide(do_BHTD), b, h, i);
+  return ref::attention_trace(op, wide(q_BHTD), wide(k_BGKD), wide(v_BGKD), config.on_cpu(DType::F64), wide(do_BHTD), b,
+                              h, i);
 }
 
 }  // namespace sink
