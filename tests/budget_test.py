@@ -18,7 +18,7 @@ engine 5345 67
 autograd 1775 30
 model/open 4450 51
 model 3290 55
-train/studies 185 176
+train/studies 185 178
 train 5035 67
 eval 10525 127
 tools/report 4665 58
