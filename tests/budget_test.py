@@ -13,18 +13,18 @@ FOLDERS = """
 engine/ops 15095 197
 engine/cuda 5565 66
 engine/io 5905 68
-engine/data 5455 57
+engine/data 5480 57
 engine 5345 67
 autograd 1775 30
 model/open 4450 51
 model 3290 55
-train/studies 185 178
+train/studies 185 179
 train 5035 67
-eval 10525 127
+eval 10530 127
 tools/report 4665 58
 tools/sweep 2515 17
-tools 6160 188
-tests 46035 754
+tools 6165 188
+tests 46100 754
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 
