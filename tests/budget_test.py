@@ -10,21 +10,21 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Folder, lines, files. A file belongs to the first folder whose path it begins with.
 FOLDERS = """
-engine/ops 15095 197
+engine/ops 15110 198
 engine/cuda 5565 66
 engine/io 5905 68
 engine/data 5480 57
 engine 5345 67
 autograd 1775 30
 model/open 4450 51
-model 3290 55
+model 3520 59
 train/studies 185 179
 train 5035 67
 eval 10530 127
 tools/report 4665 58
 tools/sweep 2515 17
 tools 6165 188
-tests 46100 754
+tests 46180 762
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

@@ -17,8 +17,8 @@ namespace sink {
 // The paper's experiments (its section 5) change a block before it is split, so an id put at position P, from 1, is
 // also the target of position P - 1: first random ids, a pure function of (seed, block, position) and so the same in
 // every epoch (in validation independent of the seed), then the fixed token, in training with --fixed-probability. All
-// blocks of validation have it, so that runs of different probabilities are measured on the same input. At probability 0
-// none has it: the model has never seen the token, whose embedding is what decay has left of its initial value.
+// blocks of validation have it, so that runs of different probabilities are measured on the same input. At probability
+// 0 none has it: the model has never seen the token, whose embedding is what decay has left of its initial value.
 //
 // With a document mask, a document begins after each end-of-text token in the block; the first one is the rest of a
 // document that began earlier.

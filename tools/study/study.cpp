@@ -39,8 +39,8 @@ Flags flags_of(const PaperRow& row) {
 
 // The settings of an experiment other than those of its input.
 Flags other_flags(const PaperRow& row) {
-  static const std::set<std::string> input_flags{"fixed-token", "fixed-position", "fixed-to", "fixed-probability",
-                                                 "random-from", "random-to",      "prefix",   "window",
+  static const std::set<std::string> input_flags{"fixed-token",      "fixed-position", "fixed-to", "fixed-probability",
+                                                 "random-from",      "random-to",      "prefix",   "window",
                                                  "prefix-validation"};
   Flags flags = flags_of(row);
   std::erase_if(flags, [](const auto& flag) { return input_flags.contains(flag.first); });
