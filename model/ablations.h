@@ -14,17 +14,21 @@
 #include "model/feed_forward/experts.h"
 #include "model/feed_forward/feed_forward.h"
 #include "model/gate/affine_gate.h"
+#include "model/gate/exclusive_gate.h"
 #include "model/gate/output_gate.h"
 #include "model/heads/join_heads.h"
 #include "model/linear_bias/linear_bias.h"
+#include "model/norm/gated_norm.h"
 #include "model/norm/norms.h"
 #include "model/placement/placements.h"
 #include "model/position/alibi_position.h"
 #include "model/position/learned_position.h"
+#include "model/position/offset_position.h"
 #include "model/position/relative_position.h"
 #include "model/position/rotary_position.h"
 #include "model/position/sinusoidal_position.h"
 #include "model/query_key_norm/norm_queries_keys.h"
+#include "model/query_key_norm/scale_queries.h"
 #include "model/spec.h"
 #include "model/unembedding/unembedding.h"
 
@@ -140,6 +144,11 @@ struct qk_norm : baseline { using QueryKeyNorm = RmsQueryKeyNorm; };            
 struct gate_head : baseline { using Gate = HeadGate; };                                       // Qiu et al. 2025
 struct gate_element : baseline { using Gate = ElementGate; };
 struct gate_affine : baseline { using Gate = AffineGate; };                                   // Bae et al. 2026
+struct gate_xsa : baseline { using Gate = ExclusiveGate; };                                   // arXiv 2603.09078
+struct op_consmax : baseline { using Position = OffsetRotary; using Attention = ConSmax; };   // Liu et al. 2024
+struct op_ssmax : baseline { using QueryKeyNorm = LogCountScale; };                           // Nakanishi 2025
+struct op_sink_logit_windowed : baseline { using Extra = ExtraKey<WindowedLogit, ZeroValue>; };  // MiMo-V2 2026
+struct norm_gated : baseline { using Norm = GatedRmsNorm; };                                  // arXiv 2601.22966
 
 // A learned sink in the other operations whose rows sum to one.
 struct op_sigmoid_norm_sink_logit : op_sigmoid_norm { using Extra = ExtraKey<LearnedLogit, ZeroValue>; };

@@ -127,9 +127,16 @@ concept HeadsPolicy = requires(const Sizes& sizes, const Var& o) {
   { H::join(o) } -> std::same_as<Var>;
 };
 
+// query(q), or query(q, ctx) where it depends on the positions of the queries.
 template <class N>
-concept QueryKeyNormPolicy = MadePerBlock<N> && requires(const N& norm, const Var& x) {
+concept NormsQueries = requires(const N& norm, const Var& x) {
   { norm.query(x) } -> std::same_as<Var>;
+}
+|| requires(const N& norm, const Var& x, const ForwardContext& ctx) {
+  { norm.query(x, ctx) } -> std::same_as<Var>;
+};
+template <class N>
+concept QueryKeyNormPolicy = MadePerBlock<N> && NormsQueries<N> && requires(const N& norm, const Var& x) {
   { norm.key(x) } -> std::same_as<Var>;
 };
 

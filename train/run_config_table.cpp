@@ -53,6 +53,7 @@ Settings<RunConfig> make_table() {
       of_data("fixed-token"),
       of_data("fixed-position"),
       of_data("fixed-to"),
+      of_data("fixed-probability"),
       of_data("random-from"),
       of_data("random-to"),
       of_data("document-mask"),

@@ -32,10 +32,12 @@ BigramBackcopy::BigramBackcopy(const DataConfig& config, std::int64_t context, s
       thresholds_(kSymbols) {
   SINK_CHECK(context_ >= 2 && accumulate_ >= 1, "bigram-backcopy", "context must be at least 2, accumulate at least 1",
              Exit::usage);
-  SINK_CHECK(config.fixed_token <= 0 && config.fixed_position == 1 && config.fixed_to == 0, "bigram-backcopy",
-             "the first token of this task is always 0 and no other is fixed: leave out --fixed-token, "
-             "--fixed-position and --fixed-to",
-             Exit::usage);
+  SINK_CHECK(
+      config.fixed_token <= 0 && config.fixed_position == 1 && config.fixed_to == 0 && config.fixed_probability == 1,
+      "bigram-backcopy",
+      "the first token of this task is always 0 and no other is fixed: leave out --fixed-token, "
+      "--fixed-position, --fixed-to and --fixed-probability",
+      Exit::usage);
   const DataConfig usual;
   SINK_CHECK(config.random_from == 0 && config.random_to == 0 && config.data_fraction == 1 &&
                  config.data_order == usual.data_order && config.loader_ranks == usual.loader_ranks &&

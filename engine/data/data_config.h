@@ -15,6 +15,7 @@ struct DataConfig {
   std::int64_t fixed_token = -1;        // id put at fixed_position of every block; -1: none
   std::int64_t fixed_position = 1;      // from 1
   std::int64_t fixed_to = 0;            // each block has it at one of fixed_position to fixed_to, drawn; 0: not drawn
+  double fixed_probability = 1;         // that a block of training has it; validation has it always, at 0 never
   std::int64_t random_from = 0;         // positions random_from to random_to of every block, counted from 1 and both
   std::int64_t random_to = 0;           // included, get random ids; 0: none
   bool document_mask = false;           // tokens attend to their own document only

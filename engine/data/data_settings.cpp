@@ -27,6 +27,10 @@ const Settings<DataConfig>& data_settings() {
         {"fixed-to", data, &C::fixed_to,
          "the position is drawn for each block, uniformly from --fixed-position to this one; 0: it is --fixed-position",
          0, 1e9},
+        {"fixed-probability", data, &C::fixed_probability,
+         "that a block of training has the fixed token, drawn for each block, the same in every epoch. Blocks of "
+         "validation all have it, but at 0 none: the sink is measured with the token, if training has it at all",
+         0, 1},
         {"random-from", data, &C::random_from,
          "positions from this one to --random-to, counted from 1 and both included, hold ids drawn uniformly from the "
          "vocabulary, in training and validation, the same in every epoch; 0: none (Gu et al., section 5)",

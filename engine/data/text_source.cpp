@@ -117,6 +117,10 @@ void TextSource::check_settings(std::int64_t prefix) const {
       config_.fixed_token >= 0 || config_.fixed_position == 1, "data",
       "--fixed-position needs --fixed-token, the id that is put at position " + std::to_string(config_.fixed_position),
       Exit::usage);
+  SINK_CHECK(config_.fixed_probability >= 0 && config_.fixed_probability <= 1, "data",
+             "--fixed-probability must be from 0 to 1, got " + std::to_string(config_.fixed_probability), Exit::usage);
+  SINK_CHECK(config_.fixed_token >= 0 || config_.fixed_probability == 1, "data",
+             "--fixed-probability needs --fixed-token, the id that sequences have with this probability", Exit::usage);
   bool none = config_.random_from == 0 && config_.random_to == 0;
   SINK_CHECK(
       none || (1 <= config_.random_from && config_.random_from <= config_.random_to && config_.random_to <= context_),
@@ -151,7 +155,14 @@ void TextSource::find_documents(const std::vector<std::int32_t>& block, std::int
   }
 }
 
-// Lane 0; random tokens take the lane of their position.
+// Random tokens take the lane of their position, and a drawn position lane 0.
+constexpr std::uint32_t kLaneOfProbability = UINT32_MAX;
+
+bool TextSource::has_fixed_token(const Side& side, std::uint64_t number) const {
+  if (config_.fixed_token < 0 || config_.fixed_probability == 0) return false;
+  return &side == &validation_ || side.random.uniform(number, kLaneOfProbability) < config_.fixed_probability;
+}
+
 std::int64_t TextSource::fixed_position(const Side& side, std::uint64_t number) const {
   if (config_.fixed_to == 0) return config_.fixed_position;
   const auto count = static_cast<std::uint64_t>(config_.fixed_to - config_.fixed_position + 1);
@@ -181,7 +192,7 @@ Batch TextSource::blocks(const Side& side, std::int64_t batch, PlaceOf&& place_o
     for (std::int64_t p = config_.random_from; p > 0 && p <= config_.random_to; ++p)
       at_position(p) = static_cast<std::int32_t>(
           side.random.below(number, static_cast<std::uint64_t>(file_.vocabulary), static_cast<std::uint32_t>(p)));
-    if (config_.fixed_token >= 0)
+    if (has_fixed_token(side, number))
       at_position(fixed_position(side, number)) = static_cast<std::int32_t>(config_.fixed_token);
     std::copy_n(block.begin(), context_, tokens_BT.data<std::int32_t>() + row * context_);
     std::int32_t* targets = std::copy_n(block.begin() + 1, context_, targets_BT.data<std::int32_t>() + row * context_);

@@ -16,7 +16,9 @@ namespace sink {
 //
 // The paper's experiments (its section 5) change a block before it is split, so an id put at position P, from 1, is
 // also the target of position P - 1: first random ids, a pure function of (seed, block, position) and so the same in
-// every epoch (in validation independent of the seed), then the fixed token.
+// every epoch (in validation independent of the seed), then the fixed token, in training with --fixed-probability. All
+// blocks of validation have it, so that runs of different probabilities are measured on the same input. At probability
+// 0 none has it: the model has never seen the token, whose embedding is what decay has left of its initial value.
 //
 // With a document mask, a document begins after each end-of-text token in the block; the first one is the rest of a
 // document that began earlier.
@@ -53,6 +55,8 @@ class TextSource : public DataSource {
   template <class PlaceOf>
   Batch blocks(const Side& side, std::int64_t batch, PlaceOf&& place_of) const;
   void check_settings(std::int64_t prefix) const;
+  // With a fixed probability p, a block that has the token at p has it at any larger probability, too.
+  bool has_fixed_token(const Side& side, std::uint64_t number) const;
   // Where the fixed token of a block is, from 1.
   std::int64_t fixed_position(const Side& side, std::uint64_t number) const;
   // Sets starts and positions of the documents of a block.

@@ -99,7 +99,7 @@ void require_finite_stream(const ValueTable& hidden_norm) {
 
 std::optional<FixedToken> moved_fixed_token(const DataConfig& data) {
   const std::int64_t last = std::max(data.fixed_position, data.fixed_to);
-  if (data.fixed_token < 0 || last <= 1) return std::nullopt;
+  if (data.fixed_token < 0 || data.fixed_probability == 0 || last <= 1) return std::nullopt;
   return FixedToken{static_cast<std::int32_t>(data.fixed_token), data.fixed_position, last};
 }
 

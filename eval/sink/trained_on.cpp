@@ -20,6 +20,13 @@ TrainedOn trained_on(const Checkpoint& checkpoint, const Sizes& sizes) {
         setting->set(run, value, where + ": " + key);
     }
   } catch (const Error& error) { throw Error(error.what(), Exit::corrupt_checkpoint); }
+  if (run.fixed_probability == 0) {  // a token that no sequence of the run had
+    const DataConfig without;
+    run.fixed_token = without.fixed_token;
+    run.fixed_position = without.fixed_position;
+    run.fixed_to = without.fixed_to;
+    run.fixed_probability = without.fixed_probability;
+  }
   return run;
 }
 

@@ -17,7 +17,8 @@ struct TrainedOn : DataConfig {
   std::int64_t steps = 0;    // 0: unknown
 };
 
-// From config_toml of the checkpoint, with defaults for missing keys; other keys are ignored. Context and prefix are
+// From config_toml of the checkpoint, with defaults for missing keys; other keys are ignored. A fixed token of probability
+// 0 is none. Context and prefix are
 // those of `sizes`: the model may differ from the command line of its run. Throws Error (Exit::corrupt_checkpoint).
 TrainedOn trained_on(const Checkpoint& checkpoint, const Sizes& sizes);
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <optional>
 
 #include "model/extra/extra_defaults.h"
 #include "model/extra/head_vectors.h"
@@ -44,6 +45,32 @@ class LearnedLogit {
 
  private:
   const Parameter& logit_H_;
+};
+
+// The same in blocks with a window. In the others it is so low that the key has no weight (MiMo-V2 2026).
+class WindowedLogit {
+ public:
+  static std::string name() { return "WindowedLogit"; }
+  static void check(const Sizes&) {}
+  WindowedLogit(ParameterFactory& make, const std::string& prefix) {
+    const std::string blocks = "blocks.";
+    if (make.sizes().is_global(std::stoll(prefix.substr(blocks.size()))))
+      logit_H_ = Var(Tensor::full({make.sizes().heads}, kNever, make.real(), make.device()));
+    else
+      learned_.emplace(make, prefix);
+  }
+  void add_to(ExtraKeyVars& extra) const {
+    if (learned_)
+      learned_->add_to(extra);
+    else
+      extra.logit_H = logit_H_;
+  }
+
+ private:
+  static constexpr double kNever = -1e4;  // e^-10000 is 0 in F64, too
+
+  std::optional<LearnedLogit> learned_;
+  Var logit_H_;
 };
 
 // 0, which adds 1 to softmax's denominator ("softmax-off-by-one", Miller 2023).

@@ -407,6 +407,12 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   for (std::size_t i = 0; i + 1 < ids.size(); i += 2)
     (cut += "7 ").append(std::to_string(ids[i])).append(" ").append(std::to_string(ids[i + 1])).append("\n");
   CHECK(output_of(folder, "eval_baseline tokens --context 3 --text-file " + (folder / "mat.txt") + " " + fixed) == cut);
+  // No sequence of the run had a token of probability 0.
+  const std::string never =
+      with_attribute(other, "config_toml", "fixed-token = 7\nfixed-position = 2\nfixed-probability = 0\n");
+  CHECK(output_of(folder, "eval_baseline tokens " + never + file) == line + "\n");
+  const std::string often = with_attribute(other, "config_toml", "fixed-token = 7\nfixed-probability = 0.5\n");
+  CHECK(output_of(folder, "eval_baseline tokens " + often + file) == "7 " + line + "\n");
   std::string second = with_attribute(path, "config_toml", "fixed-token = 7\nfixed-position = 2\n");
   std::string after_first = line;
   after_first.insert(line.find(' '), " 7");

@@ -117,6 +117,79 @@ TEST_CASE("affine gate: zero weights halve every head, and a large bias adds hal
   }
 }
 
+TEST_CASE("exclusive gate: nothing is left of a token that sees itself alone, and the same where values are longer") {
+  Sizes alone = small_sizes();
+  alone.window = 1;
+  auto exclusive = make_model("gate_xsa", alone), plain = make_model("baseline", alone);
+  CHECK(difference(*exclusive, *plain) > 1e-2);
+  set_in_blocks(*plain, "attention.out.weight", constant(0));
+  CHECK(difference(*exclusive, *plain) < 1e-10);  // 1e-12 is added to the mean square of a value
+  auto once = make_model("gate_xsa"), thrice = make_model("gate_xsa");
+  const Sizes s = small_sizes();
+  set_in_blocks(*thrice, "attention.qkv.weight",
+                [&](std::int64_t n, double old) { return n / s.width >= 2 * s.width ? 3 * old : old; });
+  set_in_blocks(*thrice, "attention.out.weight", [](std::int64_t, double old) { return old / 3; });
+  CHECK(difference(*once, *thrice) < 1e-10);
+}
+
+TEST_CASE("ConSmax: a constant added to all scores multiplies all outputs by its exponential") {
+  auto without = make_model("op_consmax"), with = make_model("op_consmax");
+  set(*without, "position.offset.weight", constant(0.3));
+  set(*with, "position.offset.weight", constant(0.3 + std::log(5.0)));
+  CHECK(difference(*without, *with) > 1e-3);
+  set_in_blocks(*with, "attention.out.weight", [](std::int64_t, double old) { return old / 5; });
+  CHECK(difference(*without, *with) < 1e-12);
+  set(*with, "position.offset.weight", [](std::int64_t n, double) { return n < 1 ? 0.3 : 0.3 + std::log(5.0); });
+  CHECK(difference(*without, *with) > 1e-5);  // of each layer and head
+}
+
+TEST_CASE("scalable softmax: with one key it is softmax, with two a factor of ln 2 / 4 of the scores") {
+  Sizes sizes = small_sizes();
+  sizes.window = 1;
+  CHECK(difference(*make_model("op_ssmax", sizes), *make_model("baseline", sizes)) < 1e-12);
+  CHECK(difference(*make_model("op_ssmax"), *make_model("baseline")) > 1e-3);
+  auto scaled = make_model("op_ssmax"), plain = make_model("baseline");
+  const std::int64_t rows = sizes.heads * sizes.width_of_head() * sizes.width;
+  set_in_blocks(*plain, "attention.qkv.weight",
+                [&](std::int64_t n, double old) { return n < rows ? std::log(2.0) / 4 * old : old; });
+  Tensor tokens = Tensor::zeros({1, 2}, DType::I32);
+  tokens.data<std::int32_t>()[1] = 3;
+  const Tensor a = scaled->logits(tokens), b = plain->logits(tokens);
+  for (std::int64_t n = 0; n < a.size(); ++n) CHECK(std::abs(a.item(n) - b.item(n)) < 1e-12);
+}
+
+TEST_CASE("windowed sink logit: that of op_sink_logit in blocks with a window, and none in others") {
+  CHECK(difference(*make_model("op_sink_logit_windowed"), *make_model("baseline")) < 1e-12);
+  Sizes sizes = small_sizes();
+  sizes.window = 4;
+  auto windowed = make_model("op_sink_logit_windowed", sizes), every = make_model("op_sink_logit", sizes);
+  for (auto* model : {&windowed, &every}) set_in_blocks(**model, "attention.extra.logit", constant(0.7));
+  CHECK(difference(*windowed, *every) < 1e-12);
+  sizes.global_every = 2;
+  windowed = make_model("op_sink_logit_windowed", sizes), every = make_model("op_sink_logit", sizes);
+  for (std::int64_t layer = 0; layer < sizes.layers; ++layer) {
+    const std::string name = "blocks." + std::to_string(layer) + ".attention.extra.logit";
+    const bool global = layer % 2 == 1;
+    if (!global) set(*windowed, name, constant(0.7));
+    set(*every, name, constant(global ? -1e4 : 0.7));
+  }
+  CHECK(difference(*windowed, *every) < 1e-12);
+  CHECK(difference(*windowed, *make_model("baseline", sizes)) > 1e-3);
+}
+
+TEST_CASE("gated norm: with zero weights it is half of the norm") {
+  auto gated = make_model("norm_gated"), plain = make_model("baseline");
+  CHECK(difference(*gated, *plain) > 1e-3);
+  const auto half = [](std::int64_t, double old) { return old / 2; };
+  for (const char* norm : {"attention.norm", "feed_forward.norm"}) {
+    set_in_blocks(*gated, std::string(norm) + ".up.weight", constant(0));
+    set_in_blocks(*plain, std::string(norm) + ".gain", half);
+  }
+  set(*gated, "final_norm.up.weight", constant(0));
+  set(*plain, "final_norm.gain", half);
+  CHECK(difference(*gated, *plain) < 1e-12);
+}
+
 TEST_CASE("query-key norm: the length of query and key projections does not matter, and does without it") {
   for (std::string name : {"qk_norm", "baseline"}) {
     CAPTURE(name);

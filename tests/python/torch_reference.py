@@ -16,7 +16,7 @@ OPERATIONS = {
     "ReluN": lambda s, M, n: torch.relu(s) * M / n, "Linear": golden.plain(golden.identity),
     "LinearNorm": golden.over_sum(golden.identity), "LinearMaxAbs": golden.linear_max_abs, "Softpick": golden.softpick,
     "ClippedSoftmax": golden.clipped_softmax(-0.03, 1), "Sparsemax": golden.sparsemax, "Entmax15": golden.entmax15,
-    "SoftCappedSoftmax": golden.soft_capped(50)}
+    "SoftCappedSoftmax": golden.soft_capped(50), "ConSmax": golden.con_smax(2.5, 100)}
 
 
 def visible(T, K, window=0, prefix=0, documents=None):

@@ -206,6 +206,7 @@ TEST_CASE("run config: TOML holds every value to the last bit") {
   config.reference = true;
   config.fixed_token = 17;
   config.fixed_position = 3;
+  config.fixed_probability = 0.1;
   config.data_fraction = 0.04;
   config.kv_heads = 2;
   config.window = 16;
@@ -232,6 +233,7 @@ TEST_CASE("run config: a setting is read under the name that older programs wrot
   RunConfig config = run_config_from_toml("fixed-first-token = 7\n", "old.toml");
   CHECK(config.fixed_token == 7);
   CHECK(config.fixed_position == 1);
+  CHECK(config.fixed_probability == 1);  // older runs had the token in every sequence
   std::string written = to_toml(config);
   CHECK(written.find("\nfixed-token = 7\n") != std::string::npos);
   CHECK(written.find("first-token") == std::string::npos);

@@ -6,6 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "engine/io/str_format.h"
+
 namespace sink {
 namespace {
 
@@ -37,8 +39,9 @@ Flags flags_of(const PaperRow& row) {
 
 // The settings of an experiment other than those of its input.
 Flags other_flags(const PaperRow& row) {
-  static const std::set<std::string> input_flags{"fixed-token", "fixed-position", "fixed-to", "random-from",
-                                                 "random-to",   "prefix",         "window",   "prefix-validation"};
+  static const std::set<std::string> input_flags{"fixed-token",      "fixed-position", "fixed-to", "fixed-probability",
+                                                 "random-from",      "random-to",      "prefix",   "window",
+                                                 "prefix-validation"};
   Flags flags = flags_of(row);
   std::erase_if(flags, [](const auto& flag) { return input_flags.contains(flag.first); });
   return flags;
@@ -108,7 +111,10 @@ InputKind input_kind_of(const std::function<std::string(const std::string& flag)
   };
   InputKind input;
   if (const std::string task = setting("task"); !task.empty()) input.task = task;
-  if (whole("fixed-token", -1) >= 0) {
+  const std::string probability = setting("fixed-probability");
+  const double p = probability.empty() ? 1 : std::strtod(probability.c_str(), nullptr);
+  if (whole("fixed-token", -1) >= 0 && p != 0) {
+    input.fixed_probability = p;
     input.fixed_position = whole("fixed-position", 1);
     input.fixed_to = whole("fixed-to", 0);
   }
@@ -136,6 +142,7 @@ std::string describe(const InputKind& input) {
   if (input.fixed_to > 0)
     what = " with a fixed token at a drawn position, " + std::to_string(input.fixed_position) + " to " +
            std::to_string(input.fixed_to);
+  if (input.fixed_probability != 1) what += str_format(" in %g of the training sequences", input.fixed_probability);
   if (input.random_from > 0) {
     what += (what.empty() ? " with random tokens at position" : " and random tokens at position");
     what += input.random_to > input.random_from

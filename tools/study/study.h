@@ -62,6 +62,7 @@ struct InputKind {
   std::string task = "text";
   std::int64_t fixed_position = 0;              // of the token that all sequences share; 0: none
   std::int64_t fixed_to = 0;                    // it is drawn for each sequence, up to this one; 0: it is not
+  double fixed_probability = 1;                 // that a sequence of training has it
   std::int64_t random_from = 0, random_to = 0;  // positions of random tokens; 0: none
   std::int64_t prefix = 0, window = 0;          // 0: none
   bool operator==(const InputKind&) const = default;

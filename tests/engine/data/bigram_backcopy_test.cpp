@@ -184,6 +184,7 @@ TEST_CASE("BigramBackcopy: settings of text are refused, not ignored") {
     CHECK(contains(refused([&](DataConfig& c) { c.fixed_token = token, c.fixed_position = 3; }), "exit 2 the first"));
     CHECK(contains(refused([&](DataConfig& c) { c.fixed_token = token, c.fixed_to = 5; }), "exit 2 the first token"));
   }
+  CHECK(contains(refused([](DataConfig& c) { c.fixed_probability = 0.5; }), "exit 2 the first token"));
   CHECK(contains(refused([](DataConfig& c) { c.document_mask = true; }), "--document-mask"));
   CHECK(contains(refused([](DataConfig& c) { c.reset_positions = true; }), "--reset-positions"));
   CHECK(contains(refused([](DataConfig& c) { c.loader_ranks = 2; }), "exit 2 --random-from"));

@@ -303,6 +303,59 @@ TEST_CASE(
   CHECK(contains(error_of([&] { make_data_source(config, 9); }), "exit 2 --fixed-to needs --fixed-token"));
 }
 
+TEST_CASE("TextSource: training has the fixed token with its probability, validation always, and at 0 neither") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 100000, 249);  // 10,000 blocks
+  DataConfig config = config_for(folder);
+  const auto plain = make_data_source(config, 9);
+  config.fixed_token = 257;  // in no text
+  const auto always = make_data_source(config, 9);
+  const auto without = blocks_of(plain->train_batch(0, 0, 10000)), with = blocks_of(always->train_batch(0, 0, 10000));
+  std::vector<bool> before(10000, false);
+  for (const double p : {0.0, 0.25, 0.75, 1.0}) {
+    config.fixed_probability = p;
+    const auto source = make_data_source(config, 9);
+    const auto blocks = blocks_of(source->train_batch(0, 0, 10000));
+    std::int64_t fixed = 0;
+    for (std::size_t row = 0; row < blocks.size(); ++row) {
+      const bool has = blocks[row][0] == 257;
+      CHECK(blocks[row] == (has ? with : without)[row]);
+      CHECK((has || !before[row]));  // what is fixed at a smaller probability stays so
+      before[row] = has;
+      fixed += has;
+    }
+    CHECK(std::abs(static_cast<double>(fixed) - 10000 * p) <= 4 * std::sqrt(10000 * p * (1 - p)));  // binomial
+    const auto& validation = p == 0 ? plain : always;
+    CHECK(values(source->validation_batch(0, 4).tokens_BT()) == values(validation->validation_batch(0, 4).tokens_BT()));
+    // Of the block, wherever it is: in batches of 7 after 3 of the epoch, and in the next epoch.
+    for (std::int64_t step : {0, 3}) {
+      const auto few = blocks_of(source->train_batch(step, 0, 7));
+      for (std::size_t row = 0; row < 7; ++row) CHECK(few[row] == blocks[static_cast<std::size_t>(7 * step) + row]);
+    }
+    auto next_epoch = blocks_of(source->train_batch(1, 0, 10000)), sorted = blocks;
+    std::sort(next_epoch.begin(), next_epoch.end());
+    std::sort(sorted.begin(), sorted.end());
+    CHECK(next_epoch == sorted);
+  }
+  config.fixed_probability = 0.5;
+  const auto of_seed = [&](std::uint64_t seed, std::int64_t epoch) {
+    config.seed = seed;
+    std::set<std::vector<std::int32_t>> fixed;
+    for (auto& block : blocks_of(make_data_source(config, 9)->train_batch(epoch, 0, 10000)))
+      if (block[0] == 257) fixed.insert({block.begin() + 1, block.end()});
+    return fixed;
+  };
+  CHECK(of_seed(5, 0) == of_seed(5, 1));
+  auto refused = [&] { return error_of([&] { make_data_source(config, 9); }); };
+  for (const double p : {-0.1, 1.1, std::nan("")}) {
+    config.fixed_probability = p;
+    CHECK(contains(refused(), "exit 2 --fixed-probability must be from 0 to 1"));
+  }
+  config.fixed_probability = 0.5;
+  config.fixed_token = -1;
+  CHECK(contains(refused(), "exit 2 --fixed-probability needs --fixed-token"));
+}
+
 TEST_CASE("TextSource: a fraction of the data is the same blocks for every seed, each once an epoch") {
   TemporaryFolder folder;
   write_counting_text(folder, 251, 100);  // 25 blocks, whose first tokens tell them apart

@@ -103,6 +103,7 @@ TEST_CASE("attention: one-hot keys and values, computed by hand") {
   check(Sigmoid{}, 0.5, 0.75, 0.5);
   check(SigmoidNorm{}, 0.5 / (0.5 + 1e-8), 0.75 / (1.25 + 1e-8), 0.5 / (1.25 + 1e-8));
   check(SigmoidLogN{}, 0.5, 0.6, 1.0 / 3);  // sigmoid(ln 3 - ln 2), sigmoid(-ln 2)
+  check(ConSmax(0.5, 4), std::exp(-0.5) / 4, 3 * std::exp(-0.5) / 4, std::exp(-0.5) / 4);
   check(Elu{}, 1, ln3 + 1, 1);
   check(EluNorm{}, 1 / (1 + 1e-8), (ln3 + 1) / (ln3 + 2 + 1e-8), 1 / (ln3 + 2 + 1e-8));
   check(Relu{}, 0, ln3, 0);

@@ -130,6 +130,10 @@ def soft_capped(cap):
     return lambda s, M, n: softmax(cap * torch.tanh(s / cap), M, n)
 
 
+def con_smax(beta, gamma):
+    return lambda s, M, n: torch.exp(s - beta) / gamma * M
+
+
 def identity(x):
     return x
 
@@ -152,13 +156,16 @@ class Ablation:
     proxy: object = None  # of s, M, n: the weights that score sinks, where they are not |a| / (sum |a| + 1e-8)
     sink_token: bool = False
     # An extra key that every row sees: its logit is q.k* (extra_key: head, shared, or the number of learned coordinates), or
-    # extra_logit: a number or "learned". Its value is zero, learned, or fixed: v_fixed = (m, "e1" or "u").
+    # extra_logit: a number, "learned" or "windowed" (in blocks with a window). Its value is zero, learned, or fixed: v_fixed = (m, "e1" or "u").
     extra_key: object = None
     extra_logit: object = None
     extra_value: str = "none"  # none head shared
     v_fixed: tuple = None
     bias_value: str = "none"  # none head shared: v* added to every head's output
-    gate: str = "none"  # none head element affine
+    gate: str = "none"  # none head element affine exclusive
+    gated_norm: bool = False  # norms times a gate of rank 16
+    learned_offset: bool = False  # added to all scores of a head
+    log_scale: float = 0  # scores times this and ln of the number of tokens up to the query
     biases: str = "none"  # none qkv all: products that add one
     logit_cap: float = 0  # logits are cap tanh(logit / cap)
     tied: bool = False  # the unembedding is the token embedding
@@ -244,6 +251,11 @@ ABLATIONS = {
     "gate_head": A(gate="head"),
     "gate_element": A(gate="element"),
     "gate_affine": A(gate="affine"),
+    "gate_xsa": A(gate="exclusive"),
+    "op_consmax": A(op=con_smax(2.5, 100), learned_offset=True),
+    "op_ssmax": A(log_scale=0.25),
+    "op_sink_logit_windowed": A(extra_logit="windowed"),
+    "norm_gated": A(gated_norm=True),
     "pos_learnable_sigmoid": A(position="learnable", op=plain(sigmoid)),
     "pos_learnable_relu": A(position="learnable", op=plain(relu)),
     "gpt2": A(position="learnable", norm="layer", glu=False, activation=gelu_tanh, biases="all", tied=True),
@@ -315,6 +327,7 @@ def cases():
     own_sizes["olmo2"] = dict(heads=4, kv_heads=2, rotary_base=500.0, norm_epsilon=1e-3)
     own_sizes["gpt_oss"] = dict(head_width=6, heads=4, kv_heads=2, window=3, global_every=2, rotary_base=500.0,
                                 rotary_factor=8.0, rotary_context=300, experts=5, chosen_experts=2)
+    own_sizes["op_sink_logit_windowed"] = dict(window=4, global_every=2)
     own_sizes["gemma2"] = dict(window=3, global_every=2, attention_scale=6.0, kv_heads=1)
     own_sizes["mixtral"] = dict(heads=4, kv_heads=2, window=5, rotary_base=500.0, experts=5, chosen_experts=2)
     own_sizes["qwen3_moe"] = own_sizes["olmoe"] = dict(heads=4, kv_heads=2, rotary_base=500.0, norm_epsilon=1e-3, experts=7, chosen_experts=3)
@@ -331,7 +344,7 @@ def cases():
         "norope2": (dict(no_rope_every=2), ["baseline"]),
         "kv1": (dict(kv_heads=1), ["baseline", "op_sigmoid_none"]),
         "heads4-kv2": (grouped, ["baseline", "bias_kv", "kern_mlp_norm", "qk_norm", "head_add", "gate_head",
-                                 "gate_affine"]),
+                                 "gate_affine", "gate_xsa", "op_consmax", "op_ssmax"]),
         "heads4-kv2-window4-prefix3": ({**grouped, **both}, ["op_softpick", "op_entmax15", "pos_t5"]),
     }
     table = {name: (name, Sizes(**own_sizes.get(name, {}))) for name in ABLATIONS}
@@ -365,6 +378,10 @@ def unit(name, count):
     return ((z >> np.uint64(48)).astype(np.float64) - 32768) / 32768
 
 
+def has_window(s, layer):
+    return bool(s.window) and not (s.global_every and (layer + 1) % s.global_every == 0)
+
+
 def parameter_shapes(ablation, s):
     c, f, h, d = s.width, s.feed_forward, s.heads, s.head_width
     norm_parts = ("gain", "bias") if ablation.norm == "layer" else ("gain",)
@@ -373,11 +390,15 @@ def parameter_shapes(ablation, s):
         shapes["embedding.position.weight"] = (s.context + ablation.sink_token, c)
     if ablation.position == "t5":
         shapes["position.bias.weight"] = (h, 32)
+    if ablation.learned_offset:
+        shapes["position.offset.weight"] = (s.layers, h)
     if ablation.sink_token:
         shapes["embedding.sink_token.weight"] = (1, c)
 
     def add_norm(prefix):
         shapes.update({f"{prefix}.{part}": (c,) for part in norm_parts})
+        if ablation.gated_norm:
+            shapes.update({f"{prefix}.down.weight": (16, c), f"{prefix}.up.weight": (c, 16)})
 
     for layer in range(s.layers):
         attention, feed_forward = f"blocks.{layer}.attention.", f"blocks.{layer}.feed_forward."
@@ -404,9 +425,9 @@ def parameter_shapes(ablation, s):
         for kind in (ablation.extra_value, ablation.bias_value):
             if kind != "none":
                 shapes[attention + "extra.value"] = (h, d) if kind == "head" else (d,)
-        if ablation.extra_logit == "learned":
+        if ablation.extra_logit == "learned" or (ablation.extra_logit == "windowed" and has_window(s, layer)):
             shapes[attention + "extra.logit"] = (h,)
-        if ablation.gate != "none":
+        if ablation.gate not in ("none", "exclusive"):
             shapes[attention + "gate.weight"] = (h * d if ablation.gate == "element" else h, c)
         if ablation.gate == "affine":
             shapes[attention + "gate.bias"] = (h,)
@@ -575,6 +596,8 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
         k = rms_norm(k, parameters[prefix + "key_norm.gain"], epsilon)
     if ablation.position == "rotary" and not (s.no_rope_every and block % s.no_rope_every == 0):
         q, k = (rotate(x, ablation.turns, s, is_local=window > 0) for x in (q, k))
+    if ablation.log_scale:
+        q = q * ablation.log_scale * torch.log(torch.arange(1, length + 1).double())[:, None]
     if ablation.features == "elu":
         q, k = elu_plus_one(q), elu_plus_one(k)
     if ablation.features == "mlp":
@@ -590,6 +613,8 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
     # The sink token is one more token that every token sees, where there is such a prefix.
     mask = allowed_keys(length, window, s.prefix + 1 if s.prefix and ablation.sink_token else s.prefix)
     n = mask.sum(dim=-1, keepdim=True)
+    if ablation.learned_offset:
+        scores = scores + parameters["position.offset.weight"][block - 1][:, None, None]
     if ablation.has_extra_key:
         scores = torch.cat([extra_scores(ablation, parameters, prefix, q)[..., None], scores], dim=-1)
         mask = pad(mask, (1, 0), value=1.0)
@@ -612,7 +637,10 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
     out = parameters[prefix + "out.weight"]
     if ablation.add_heads:
         return o.sum(dim=1) @ out.T
-    if ablation.gate != "none":  # [B, T, H, 1 or D]
+    if ablation.gate == "exclusive":  # without the part along the own value
+        own = v / v.norm(dim=-1, keepdim=True)
+        o = o - (o * own).sum(dim=-1, keepdim=True) * own
+    elif ablation.gate != "none":  # [B, T, H, 1 or D]
         gate = torch.sigmoid(h_BTC @ parameters[prefix + "gate.weight"].T).unflatten(-1, (heads, -1))
         o = o * gate.transpose(1, 2)
         if ablation.gate == "affine":  # weights alpha a + beta, beta the same for all keys that a query sees
@@ -629,6 +657,8 @@ def extra_scores(ablation, parameters, prefix, q_BHTD):
         return torch.einsum("bhtd,hd->bht", q_BHTD[..., : key.shape[-1]],
                             key.expand(q_BHTD.shape[1], -1)) / math.sqrt(q_BHTD.shape[-1])
     logit = ablation.extra_logit
+    if logit == "windowed":
+        logit = "learned" if prefix + "extra.logit" in parameters else -math.inf
     logit = parameters[prefix + "extra.logit"] if logit == "learned" else torch.tensor([logit]).double()
     return logit[:, None].expand(q_BHTD.shape[:-1])
 
@@ -707,7 +737,11 @@ def forward(ablation, s, parameters, tokens):
         gain = parameters[name + ".gain"]
         epsilon = s.norm_epsilon or NORM_EPS
         if ablation.norm == "rms":
-            return rms_norm(x, gain, epsilon)
+            n = rms_norm(x, gain, epsilon)
+            if ablation.gated_norm:
+                down, up = (parameters[f"{name}.{part}.weight"] for part in ("down", "up"))
+                n = n * sigmoid(silu(n @ down.T) @ up.T)
+            return n
         return layer_norm(x, gain, parameters[name + ".bias"], epsilon)
 
     x = parameters["embedding.token.weight"][tokens]

@@ -67,6 +67,10 @@ TEST_CASE("matching row: the input in words") {
   const auto drawn = input({{"fixed-token", "1"}, {"fixed-to", "5"}, {"prefix", "5"}});
   CHECK(describe(drawn) == "text with a fixed token at a drawn position, 1 to 5, prefix 5");
   CHECK(id_of(matching_row(row("loss-prefix5"), drawn)) == kNone);
+  const auto quarter = input({{"fixed-token", "1"}, {"fixed-probability", "0.25"}});
+  CHECK(describe(quarter) == "text with a fixed first token in 0.25 of the training sequences");
+  CHECK(id_of(matching_row(row("base-60m"), quarter)) == kNone);
+  CHECK(input({{"fixed-token", "1"}, {"fixed-probability", "0"}}) == input({}));
   CHECK(describe(input({{"random-from", "1"}, {"random-to", "3"}})) == "text with random tokens at positions 1 to 3");
   CHECK(describe(input({{"random-from", "2"}, {"random-to", "2"}, {"prefix", "4"}})) ==
         "text with random tokens at position 2, prefix 4");

@@ -4,6 +4,7 @@ import csv
 import math
 import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -12,10 +13,11 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 SCIENCE, RESULTS = ROOT / "train/studies/science", ROOT / "train/studies/results"
-sys.path.insert(0, str(SCIENCE))
+sys.path[:0] = [str(SCIENCE), str(RESULTS)]
 import budget_picture
 import claims as science
 import output
+import registered_claims
 import runs as files
 import student
 import verdicts
@@ -266,6 +268,67 @@ class Claims(unittest.TestCase):
             self.assertIn("Not chosen yet: the rule needs all 3 seeds", science.chosen(science.candidates_of(registered(""), {"choice": runs}), 3))
 
 
+TUNED = 'against = "even"\nmeasure = "excess_zero_score"\nsmallest = 0.5\nrules = "stricter"\ntuned = 2\n'
+EVEN_ENTROPY = sum(math.log(i) for i in range(1, 65)) / 64
+
+
+def tuned_runs(design, values, first_seed=1):
+    """Runs of {setting: its (excess_zero_score, entropy over even) by seed}."""
+    return [run_of(design + setting, seed, alpha_1=repr(0.05 * (1 + excess)), zero_score_alpha_1="0.05", entropy=repr(share * EVEN_ENTROPY))
+            for setting, of in values.items() for seed, (excess, share) in enumerate(of, first_seed)]
+
+
+def judged_strictly(text, runs):
+    of = registered(text)
+    claims = science.judge(of, {"s": runs})
+    science.judge_strictly(of, {"s": runs}, claims)
+    return claims
+
+
+class Tuned(unittest.TestCase):
+    def test_the_other_seeds_choose_the_setting(self):
+        high, low = "-learning-rate-1e-05-weight-decay-0.3", ""
+        values = {high: [(9, 0.9), (1, 0.9), (1.2, 0.9)], low: [(2, 0.9), (2.1, 0.9), (2.2, 0.9)]}
+        find = lambda: judged_strictly(claim("x", "greater", TUNED), tuned_runs("x", values) + runs_of("x-batch-4"))[0]
+        one = find()
+        self.assertEqual(one.settings, {1: "x", 2: "x" + high, 3: "x" + high})  # seed 1 has no say in its own
+        self.assertAlmostEqual(one.difference.mean, (2 + 1 + 1.2) / 3)
+        self.assertEqual((one.registered_verdict, one.margin), ("replicated" if one.p < 0.05 else "underpowered", 0.5))
+        values[high][0] = 9, 0.99  # the mean of seeds 1 and 2, and that of 1 and 3, are above 0.936
+        self.assertEqual(set(find().settings.values()), {"x"})
+        self.assertAlmostEqual(find().difference.mean, 2.1)
+        self.assertEqual(find().strict_verdict, "replicated")
+        values[low] = [(2, 0.95)] * 3
+        one = find()  # seeds 2 and 3 have no setting that can be tested
+        self.assertEqual((one.settings, one.strict_verdict, one.is_judged), ({1: "x" + high, 2: None, 3: None}, "not testable", False))
+        values[low].pop()
+        self.assertEqual(find().strict_verdict, "not run")
+        runs = tuned_runs("x", {high: values[high]})
+        self.assertEqual(judged_strictly(claim("x", "greater", TUNED), runs)[0].strict_verdict, "not run")
+        self.assertEqual(science.unknown_runs(registered(claim("x", "greater", TUNED)), {"s": runs}), ["s-runs.csv has 1 settings of x, 2 are registered"])
+
+    def test_ten_values_by_other_code(self):
+        draw = random.Random(3).uniform
+        settings = ("", "-weight-decay-0.1", "-learning-rate-0.005-weight-decay-0.3", "-learning-rate-0.0025")
+        runs = [run for design in ("x", "x-batch-4") for run in
+                tuned_runs(design, {setting: [(draw(0, 4), draw(0.91, 0.955)) for _ in range(5)] for setting in settings}, 11)]
+        for design in ("x", "x-batch-4"):
+            chosen = files.tuned_settings(runs, design, "excess_zero_score", range(11, 16))
+            ours = [files.values_of(runs, chosen[seed], "excess_zero_score", [seed])[seed] for seed in chosen]
+            self.assertGreater(len(set(chosen.values())), 1)
+            self.assertEqual([round(x, 12) for x in registered_claims.held_out(runs, design)], [round(x, 12) for x in ours])
+
+    def test_later_claims_have_the_stricter_verdict_alone(self):
+        runs = runs_of("x", 1.0, 1.15, 0.95)
+        for run in runs:
+            run["entropy"] = repr(0.95 * EVEN_ENTROPY)
+        claims = judged_strictly(claim("x", "less") + claim("x", "less", 'rules = "stricter"\n').replace('"f"', '"g"'), runs)
+        self.assertEqual([one.registered_verdict for one in claims], ["replicated", "not testable"])
+        self.assertEqual([cells[8] for cells in verdicts.claim_cells(claims)], ["verdict", "replicated", ""])
+        self.assertEqual(verdicts.count_of(claims), "1 claims: 1 replicated. By the stricter rules: 1 not testable. "
+                         "1 later claims, by the stricter rules alone: 1 not testable.")
+
+
 class Refused(unittest.TestCase):
     def message(self, call, *arguments):
         with self.assertRaises(files.BadInput) as caught:
@@ -316,7 +379,9 @@ class Refused(unittest.TestCase):
                             (claim("baseline", "equal"), "run baseline is compared with itself"), ("[judged]\nseeds = [1]\n", "two or more"),
                             ("[judged]\nseeds = [1, 2, 2]\n", "seed 2 is given twice"), ("[judged]\nseeds = [1, 2]\nlevel = 5\n", "above 0 and below 1"),
                             ('[judged]\nseeds = ["0", 1]\n', "'0' is no seed"), (claim("x", "less", "smallest = nan\n"), "not negative"),
-                            (claim("x", "less", "study = 1\n"), "p.toml: "), ("[judged]\nseeds = 3\n", "of another type")):
+                            (claim("x", "less", "study = 1\n"), "p.toml: "),
+                            (claim("x", "less", TUNED.replace("even", "y")), 'against = "even"'), (claim("x", "less", TUNED.replace("2", "0")), "above 0"),
+                            (claim("x", "less", 'rules = "lax"\n'), "rules is stricter"), ("[judged]\nseeds = 3\n", "of another type")):
             self.assertIn(words, self.message(registered, text), text)
         one = registered(claim("x", "less") + claim("y", "less", 'against = "basline"\n') + claim("x", "less", 'against = "even"\n') +
                          claim("z", "less", 'not-testable = "too small"\n'))
@@ -376,11 +441,12 @@ class Program(unittest.TestCase):
             done = self.call("--out", out)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             self.assertIn("120 claims: 64 replicated, 18 contradicted, 32 underpowered, 1 not testable, 5 not run. By the stricter rules: "
-                          "58 replicated, 12 contradicted, 24 underpowered, 8 undefined, 13 not testable, 5 not run.\n", done.stdout)
+                          "58 replicated, 12 contradicted, 24 underpowered, 8 undefined, 13 not testable, 5 not run. "
+                          "13 later claims, by the stricter rules alone: 13 not run.\n", done.stdout)
             for name in ("verdicts.md", "atlas-budget.svg"):
                 self.assertEqual((out / name).read_text(), (RESULTS / name).read_text(), name)
             rows = list(csv.DictReader((out / "verdicts.csv").read_text().splitlines()))
-            self.assertEqual(len(rows), 120)
+            self.assertEqual(len(rows), 133)
             self.assertEqual(done.stdout, self.call().stdout)
             # A file of somebody else stays, ours is replaced.
             (out / "verdicts.csv").write_text("my notes")

@@ -113,7 +113,8 @@ class Paper(unittest.TestCase):
             found = paper.matching_row(rows[row], paper.input_of(lambda name: str(flags.get(name, ""))))
             return found and found["id"]
         for flags, expected in (({}, "base-60m"), ({"fixed_token": 1}, "data-fix1"), ({"fixed_token": 0, "fixed_position": 3}, "data-fix3"),
-                                ({"fixed_token": 1, "fixed_position": 4}, None), ({"random_from": 1, "random_to": 2}, "data-rand12"), ({"window": 32}, "mask-win32"),
+                                ({"fixed_token": 1, "fixed_position": 4}, None), ({"fixed_token": 1, "fixed_probability": 0.5}, None),
+                                ({"fixed_token": 1, "fixed_probability": 1}, "data-fix1"), ({"random_from": 1, "random_to": 2}, "data-rand12"), ({"window": 32}, "mask-win32"),
                                 ({"prefix": 3}, "loss-prefix3"), ({"task": "bigram-backcopy"}, None)):
             self.assertEqual(match("base-60m", **flags), expected, flags)
         self.assertEqual((match("data-fix1"), match("bias-k"), match("bias-k", fixed_token=1)), ("base-60m", "bias-k", None))
@@ -122,6 +123,8 @@ class Paper(unittest.TestCase):
     def test_inputs_in_words(self):
         for flags, words in (({}, "natural text"), ({"fixed_token": 1, "fixed_position": 3, "window": 32}, "text with a fixed token at position 3, window 32"),
                              ({"fixed_token": 1, "fixed_to": 5, "prefix": 5}, "text with a fixed token at a drawn position, 1 to 5, prefix 5"),
+                             ({"fixed_token": 1, "fixed_probability": 0.25}, "text with a fixed first token in 0.25 of the training sequences"),
+                             ({"fixed_token": 1, "fixed_probability": 0}, "natural text"),
                              ({"random_from": 1, "random_to": 3}, "text with random tokens at positions 1 to 3"),
                              ({"fixed_token": 1, "random_from": 2, "random_to": 2}, "text with a fixed first token and random tokens at position 2"),
                              ({"task": "bigram-backcopy"}, "Bigram-Backcopy")):

@@ -1,4 +1,4 @@
-"""The nineteen attention operations in float64, forward and backward, from their formulas (attention_op.h), and the same
+"""The twenty attention operations in float64, forward and backward, from their formulas (attention_op.h), and the same
 as a naive program in BF16 computes them. With NumPy arrays or PyTorch tensors: `xp` is the module.
 
 Independent of the engine: nothing here is derived from its code, and self_check() compares the gradients with
@@ -94,6 +94,7 @@ OPERATIONS = {
                               z=lambda xp, S, n: xp.sqrt(S + EPSILON), dz=lambda xp, S: 0.5 / xp.sqrt(S + EPSILON)),
     "SoftCappedSoftmax": Operation(lambda xp, x: xp.exp(50 * xp.tanh(x / 50)),
                                    lambda xp, x: xp.exp(50 * xp.tanh(x / 50)) * (1 - xp.tanh(x / 50)**2), z=_sum, dz=_unit),
+    "ConSmax": Operation(lambda xp, x: xp.exp(x - 2.5) / 100, lambda xp, x: xp.exp(x - 2.5) / 100),
     "Sigmoid": Operation(_sigmoid, _dsigmoid),
     "SigmoidNorm": Operation(_sigmoid, _dsigmoid, z=_sum_epsilon, dz=_unit),
     "SigmoidLogN": Operation(_sigmoid, _dsigmoid, minus_log_count=True),

@@ -19,6 +19,9 @@ import tempfile
 import tomllib
 import zlib
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "science"))
+from runs import design_of
+
 RESULTS = pathlib.Path("train/studies/results")
 REGISTERED = pathlib.Path("train/studies/preregistration.toml")
 DATA = pathlib.Path("data/english")
@@ -81,9 +84,15 @@ def registered_without_a_run(sweep):
         if done.returncode != 0:
             sys.exit(f"make_tables: the runs of {study}: {done.stderr}")
         names[study] = {row["run"] for row in csv.DictReader(done.stdout.splitlines())}
-    runs = [(claim["study"], run) for claim in claims if "not-testable" not in claim
-            for run in ([claim["run"]] if isinstance(claim["run"], str) else claim["run"])]
-    return [f"{study}: {run}" for study, run in runs if run not in names[study]]
+    wrong = []
+    for claim in claims:
+        for run in [] if "not-testable" in claim else [claim["run"]] if isinstance(claim["run"], str) else claim["run"]:
+            groups = sorted(names[claim["study"]])
+            if "tuned" not in claim and run not in groups:
+                wrong.append(f"{claim['study']}: {run}")
+            elif "tuned" in claim and (found := sum(design_of(group) == run for group in groups)) != claim["tuned"]:
+                wrong.append(f"{claim['study']}: {claim['tuned']} settings of {run} ({found} found)")
+    return wrong
 
 
 # A PNG depends on the fonts of the machine, so it is compared by the SHA-256 of its SVG, which is one of its text chunks.

@@ -290,6 +290,39 @@ def controls(studies, results):
         float(row["sink_1"]) <= 50 for study in ("atlas", "first_sink", "conditions", "recipe_steps", "tuning") for row in checks.groups_of(study)["baseline"]))
 
 
+def held_out(rows, design):
+    """[excess_zero_score of each seed, at the rate and decay that the other seeds choose], from the rows of a table and the head of
+    preregistration.toml alone. Rows of 64 tokens under the causal mask, without an extra key."""
+    even = statistics.mean(math.log(keys) for keys in range(1, 65))
+    runs = {}
+    for row in rows:
+        group = row["run"].rpartition("-")[0]
+        words = group.replace("-weight-decay-", " ").replace("-learning-rate-", " ").split()
+        if words[0] == design:
+            excess = float(row["alpha_1"]) / float(row["zero_score_alpha_1"]) - 1
+            runs.setdefault(row["seed"], []).append((group, excess, float(row["entropy"])))
+    found = []
+    for seed in SEEDS:
+        best = None
+        for group, excess, _ in runs[seed]:
+            others = [(x, entropy) for other in SEEDS if other != seed for same, x, entropy in runs[other] if same == group]
+            mean, entropy = (sum(column) / len(others) for column in zip(*others))
+            if entropy <= 0.936 * even and (best is None or mean > best[0]):
+                best = mean, excess
+        found.append(best and best[1])
+    return found
+
+
+def tuned(checks, judged):
+    """The values of tuned groups, computed again."""
+    for claim in judged:
+        if not claim.tuned or claim.strict_verdict == "not run":
+            continue
+        values = held_out(checks.table(claim.study), claim.run)
+        same = claim.strict_verdict == "not testable" if None in values else math.isclose(statistics.mean(values), claim.difference.mean, abs_tol=1e-9)
+        checks.holds(f"{claim.run}, tuned: {values} is what its claim is judged by", same)
+
+
 def mean_of(rows, measure):
     return statistics.mean(float(row[measure]) for row in rows)
 
@@ -297,14 +330,16 @@ def mean_of(rows, measure):
 def check(checks):
     studies = Studies(checks)
     registered = read_registered(checks.ROOT / "train/studies/preregistration.toml")
-    judged = judge(registered, read_studies(registered, checks.RESULTS))
-    judge_strictly(registered, read_studies(registered, checks.RESULTS), judged)
+    every_claim = judge(registered, read_studies(registered, checks.RESULTS))
+    judge_strictly(registered, read_studies(registered, checks.RESULTS), every_claim)
+    tuned(checks, every_claim)
+    judged = [claim for claim in every_claim if not claim.rules]  # those that the pages count
     claimed = {claim.run for claim in judged if claim.study == "optimizer_or_rate"} | {"baseline"}
     others = {row["group"] for row in checks.table("optimizer_or_rate")} - claimed
     checks.says(checks.STUDIES, f"The other {['no', 'one', 'two', 'three', 'four', 'five', 'six', 'seven'][len(others)]} groups were not registered")
     controls(studies, judged)
     families = len({claim.family for claim in judged})
-    one_family = dataclasses.replace(registered, claims=[dataclasses.replace(claim, family="one") for claim in registered.claims])
+    one_family = dataclasses.replace(registered, claims=[dataclasses.replace(claim, family="one") for claim in registered.claims if not claim.rules])
     together = judge(one_family, read_studies(registered, checks.RESULTS))
     left = [claim.verdict for claim in together].count("replicated")
     checks.says(checks.STUDIES, f"There are {families} families. With all claims in one, {left} of the 64 replications are left")
@@ -325,6 +360,7 @@ def check(checks):
     checks.says(checks.FINDINGS, f"{ {5: 'Five'}[len(late)]} claims, { {3: 'three'}[late.count('replicated')]} of them replicated, were registered when")
     checks.says(checks.FRONT, f"of {len(every)} claims ({len(every) - len(late)} committed before their runs) " + ", ".join(f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered")))
     checks.says(checks.STUDIES, f"has all {len(every)} claims with differences, smallest effects and corrected p values; {every.count('not run')} of them")
+    checks.says(checks.STUDIES, f"Below them are {len(every_claim) - len(every)} later claims, which the stricter rules alone judge")
     counts = {}
     for claim in judged:
         counts.setdefault(claim.family, {}).setdefault(claim.verdict, []).append(1)

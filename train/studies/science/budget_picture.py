@@ -117,7 +117,7 @@ def rows_of(registered, runs, study, claims):
     rows = {title: [] for title, _ in MECHANISMS}
     for group, own in groups.items():
         title = next(title for title, beginnings in MECHANISMS if own[0]["ablation"].startswith(beginnings))
-        verdict = next((claim.verdict for claim in claims if claim.study == study and claim.run == group), None)
+        verdict = next((claim.registered_verdict for claim in claims if claim.study == study and claim.run == group), None)
         rows[title].append(row_of(own, groups.get("baseline", []), verdict))
     return [(title, some) for title, some in rows.items() if some]
 

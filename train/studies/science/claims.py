@@ -6,14 +6,14 @@ import statistics
 import tomllib
 
 import student
-from runs import MEASURES, MOST_ENTROPY, BadInput, printable, read_runs, values_of
+from runs import MEASURES, MOST_ENTROPY, BadInput, printable, read_runs, settings_of_design, tuned_settings, values_of
 
-UNITS = {"val_loss": "in nats", "sink_lead": "in steps", "excess_massive": "a ratio", "change_removed_1": "in nats",
+UNITS = {"excess_zero_score": "a ratio", "val_loss": "in nats", "sink_lead": "in steps", "excess_massive": "a ratio", "change_removed_1": "in nats",
          "change_constant_1": "in nats", "change_w4a4": "in nats", "constant_share": "a ratio"}
 NUMBER = (int, float)
 EVEN = "even"  # `against`: a model that spreads its attention evenly
 VERDICTS = ("replicated", "contradicted", "underpowered", "undefined", "not testable", "not run")
-OF_ATTENTION = ("excess_1", "excess_star", "excess_fixed", "total", "sink_lead")  # measures of a sink in the attention
+OF_ATTENTION = ("excess_zero_score", "excess_1", "excess_star", "excess_fixed", "total", "sink_lead")  # measures of a sink in the attention
 
 
 @dataclasses.dataclass
@@ -29,6 +29,8 @@ class Claim:
     measure: str = "excess_1"
     smallest: float | None = None  # effect of interest; None: a share of the excess of `against`
     not_testable: str = ""  # why; empty: it is
+    rules: str = ""  # stricter: judged by the rules of 2026-11-30 alone
+    tuned: int = 0  # the run is a design that stands for its runs at this number of rates and decays
     # What judge() finds:
     difference: student.Estimate = dataclasses.field(default_factory=lambda: student.estimate([]))
     margin: float = math.nan  # the smallest effect; NaN: none is defined
@@ -39,10 +41,16 @@ class Claim:
     p_of_all: float = 1.0
     strict_verdict: str = "not run"
     together: int = 0  # judged claims that are compared with the same runs, this one included
+    settings: dict = dataclasses.field(default_factory=dict)  # of a tuned design, {seed: the group that the other seeds choose}
 
     @property
     def is_judged(self):
         return self.verdict in VERDICTS[:3]
+
+    @property
+    def registered_verdict(self):
+        """By the rules that the claim was registered with."""
+        return self.strict_verdict if self.rules else self.verdict
 
 
 @dataclasses.dataclass
@@ -93,7 +101,7 @@ def read_registered(path):
     for number, table in enumerate(tables.get("claim", []), 1):
         where = f"claim {number}"
         of = read(table, where, {"says": str, "family": str, "study": str, "run": (str, list), "expected": str},
-                  {"paper": str, "against": str, "measure": str, "smallest": NUMBER, "not-testable": str})
+                  {"paper": str, "against": str, "measure": str, "smallest": NUMBER, "not-testable": str, "rules": str, "tuned": int})
         of = {key: value for key, value in of.items() if value is not None}
         if of.get("expected", "less") not in ("less", "greater", "equal"):
             wrong.append(f"{where}: expected is one of equal, greater, less")
@@ -102,6 +110,10 @@ def read_registered(path):
             wrong.append(f"{where}: measure is one of {', '.join(sorted(MEASURES))}")
         if measure in UNITS and "smallest" not in of:
             wrong.append(f"{where}: a claim on {measure} needs `smallest`, {UNITS[measure]}")
+        if of.get("rules", "stricter") != "stricter":
+            wrong.append(f"{where}: rules is stricter or left out")
+        if "tuned" in of and not (of["tuned"] > 0 and of.get("against") == EVEN and "rules" in of):
+            wrong.append(f"{where}: a tuned claim needs the number of settings, above 0, against = \"{EVEN}\" and rules = \"stricter\"")
         names = of.pop("run", [])
         for run in [names] if isinstance(names, str) else names:
             if run == of.get("against", "baseline"):
@@ -126,6 +138,11 @@ def unknown_runs(registered, studies):
     for claim in registered.claims:
         if claim.study not in studies or claim.not_testable:
             continue
+        if claim.tuned:
+            count = len(settings_of_design(studies[claim.study], claim.run))
+            if count != claim.tuned:
+                unknown.append(f"{printable(claim.study)}-runs.csv has {count} settings of {printable(claim.run)}, {claim.tuned} are registered")
+            continue
         groups = {run.group for run in studies[claim.study]}
         unknown += [f"{printable(claim.study)}-runs.csv has no run {printable(name)}" for name in (claim.run, claim.against) if name != EVEN and name not in groups]
     return list(dict.fromkeys(unknown))
@@ -135,7 +152,13 @@ def measure(claim, registered, runs):
     """Sets difference, margin and p. False if seeds are missing."""
     def values(group, name):
         return values_of(runs, group, name, registered.seeds)
-    ours = values(claim.run, claim.measure)
+    if claim.tuned:
+        if len(settings_of_design(runs, claim.run)) != claim.tuned:
+            return False
+        claim.settings = tuned_settings(runs, claim.run, claim.measure, registered.seeds)
+        ours = {seed: values(group, claim.measure)[seed] for seed, group in claim.settings.items() if group}
+    else:
+        ours = values(claim.run, claim.measure)
     others = dict.fromkeys(ours, 0.0) if claim.against == EVEN else values(claim.against, claim.measure)
     claim.difference = student.paired(ours, others)
     if claim.difference.n < len(registered.seeds):
@@ -176,6 +199,8 @@ def judge(registered, studies):
         families.setdefault(claim.family, []).append(i)  # run or not
         if measure(claim, registered, studies.get(claim.study, [])):
             measured.add(i)
+        elif None in claim.settings.values():
+            claim.verdict = "not testable"
     for members in families.values():
         for i, p in zip(members, student.holm([claims[i].p for i in members])):
             claims[i].p_of_family = p
@@ -227,7 +252,7 @@ def judge_strictly(registered, studies, claims):
         runs = studies.get(claim.study, [])
         if not claim.is_judged:
             claim.strict_verdict = claim.verdict
-        elif claim.measure in OF_ATTENTION and any(is_collapsed(runs, group, registered.seeds) for group in (claim.run, claim.against)):
+        elif claim.measure in OF_ATTENTION and not claim.tuned and any(is_collapsed(runs, group, registered.seeds) for group in (claim.run, claim.against)):
             claim.strict_verdict = "not testable"
         else:
             claim.strict_verdict = "undefined" if math.isnan(other.margin) else verdict_of(other, registered.level)

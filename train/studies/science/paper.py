@@ -6,7 +6,7 @@ import pathlib
 TABLE = json.loads((pathlib.Path(__file__).resolve().parents[3] / "tools/study/paper.json").read_text())
 ROWS = [dict.fromkeys(TABLE["columns"], "") | {"preset": "60m"} | dict(zip(TABLE["columns"], line)) for lines in TABLE["experiments"].values()
         for line in lines]
-INPUT = ("fixed_token", "fixed_position", "fixed_to", "random_from", "random_to", "prefix", "window")
+INPUT = ("fixed_token", "fixed_position", "fixed_to", "fixed_probability", "random_from", "random_to", "prefix", "window")
 
 
 def flags_of(row):
@@ -19,7 +19,9 @@ def input_of(setting):
     """The kind of input: which token is fixed, which are random, what a row sees. `setting` gives the text of a flag, "" where it is not set."""
     def whole(name, otherwise):
         return int(setting(name) or otherwise)
-    fixed = (whole("fixed_position", 1), whole("fixed_to", 0)) if whole("fixed_token", -1) >= 0 else (0, 0)
+    probability = float(setting("fixed_probability") or 1)
+    has_fixed = whole("fixed_token", -1) >= 0 and probability != 0
+    fixed = (whole("fixed_position", 1), whole("fixed_to", 0), probability) if has_fixed else (0, 0, 1.0)
     random = (whole("random_from", 0), whole("random_to", 0)) if whole("random_from", 0) > 0 else (0, 0)
     return setting("task") or "text", fixed, random, whole("prefix", 0), whole("window", 0)
 
@@ -31,10 +33,12 @@ def input_of_row(row):
 
 def describe(kind):
     """An input in words: "text with a fixed first token, window 32"."""
-    task, (position, drawn_to), (begin, end), prefix, window = kind
+    task, (position, drawn_to, probability), (begin, end), prefix, window = kind
     what = f" with a fixed token at position {position}" if position > 1 else " with a fixed first token" if position else ""
     if drawn_to > 0:
         what = f" with a fixed token at a drawn position, {position} to {drawn_to}"
+    if probability != 1:
+        what += f" in {probability:g} of the training sequences"
     if begin > 0:
         what += (" and" if what else " with") + " random tokens at position" + (f"s {begin} to {end}" if end > begin else f" {begin}")
     mask = (f", prefix {prefix}" if prefix > 0 else "") + (f", window {window}" if window > 0 else "")

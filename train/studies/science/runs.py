@@ -3,6 +3,7 @@ import csv
 import functools
 import math
 import pathlib
+import re
 import statistics
 
 # Settings that change no value of a run, or that runs of one name may differ in.
@@ -206,8 +207,9 @@ def total(run):
     return (run.number("alpha_1") + run.number("alpha_star")) / (first + star) - 1
 
 
-# Their definitions are at the head of preregistration.toml.
+# Their definitions are in preregistration.toml.
 MEASURES = {
+    "excess_zero_score": lambda run: run.over_zero_score - 1,
     "excess_1": lambda run: run.over_even("alpha_1") - 1,
     "excess_star": lambda run: run.over_even("alpha_star") - 1,
     "excess_fixed": lambda run: run.number("alpha_fixed_over_even") - 1,
@@ -218,7 +220,36 @@ MEASURES = {
 } | {name: lambda run, name=name: run.number(name) for name in ("val_loss", "change_removed_1", "change_constant_1", "change_w4a4")}
 
 
-def values_of(runs, group, measure, seeds):
+def by_seed(runs, group, value, seeds):
     """{seed: value} of the group's complete runs of these seeds."""
-    values = {int(run["seed"]): MEASURES[measure](run) for run in runs if run.is_complete and run.group == group and int(run["seed"]) in seeds}
+    values = {int(run["seed"]): value(run) for run in runs if run.is_complete and run.group == group and int(run["seed"]) in seeds}
     return {seed: value for seed, value in sorted(values.items()) if math.isfinite(value)}
+
+
+def values_of(runs, group, measure, seeds):
+    return by_seed(runs, group, MEASURES[measure], seeds)
+
+
+def design_of(group):
+    """pos_nope of pos_nope-learning-rate-0.005-weight-decay-0.3."""
+    return re.sub(r"-(learning-rate|weight-decay)-[0-9.]+(e-?[0-9]+)?", "", group)
+
+
+def settings_of_design(runs, design):
+    """The groups of a design, one for each rate and decay."""
+    return [group for group in dict.fromkeys(run.group for run in runs) if design_of(group) == design]
+
+
+def tuned_settings(runs, design, measure, seeds):
+    """{seed: the group with the largest mean of the measure over the other seeds, of those whose rows are not nearly even, or None if all
+    are}. Empty if a seed of a group is missing."""
+    groups = {}
+    for group in settings_of_design(runs, design):
+        groups[group] = values_of(runs, group, measure, seeds), by_seed(runs, group, lambda run: run.entropy_over_even, seeds)
+    if any(len(values) < len(seeds) for of in groups.values() for values in of):
+        return {}
+    chosen = {}
+    for judged in seeds:
+        values, entropies = ({group: statistics.fmean(of[i][seed] for seed in seeds if seed != judged) for group, of in groups.items()} for i in (0, 1))
+        chosen[judged] = max((group for group in groups if entropies[group] <= MOST_ENTROPY), key=values.get, default=None)
+    return chosen

@@ -17,7 +17,7 @@ STYLE = ("text{font:12px sans-serif;fill:#222}.small{font-size:11px;fill:#555}.t
          ".grid{stroke:#ddd}.zero{stroke:#888}.ours{fill:#1f5fa8;stroke:#1f5fa8}.seed{fill:#1f5fa8;fill-opacity:.35}"
          ".paper{fill:none;stroke:#c4501b;stroke-width:1.5}.value{fill:#1f5fa8}.papers-value{fill:#c4501b}")
 STYLE_OF_ONE_SEED = ".ours.one{fill:#8c959f;stroke:#8c959f}.value.one{fill:#6e7781}"  # a single run says little: its marks are grey
-IN_WORDS = {"task", "data", "fixed-token", "fixed-position", "fixed-to", "random-from", "random-to", "prefix", "window", "prefix-validation", "initial"}
+IN_WORDS = {"task", "data", "fixed-token", "fixed-position", "fixed-to", "fixed-probability", "random-from", "random-to", "prefix", "window", "prefix-validation", "initial"}
 
 
 def number(text):

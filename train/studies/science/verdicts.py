@@ -16,7 +16,7 @@ import sys
 import budget_picture
 from claims import VERDICTS, candidates_of, chosen, judge, judge_strictly, read_registered, read_studies, unknown_runs
 from output import Usage, aligned, escaped, field, markdown, require_ours, run_program, write
-from runs import printable
+from runs import printable, visible
 
 STUDIES = pathlib.Path(__file__).resolve().parents[1]
 ROOT = STUDIES.parents[1]
@@ -45,8 +45,8 @@ def claim_cells(claims):
             tested = [f"{claim.difference.mean:+.3f} ± {claim.difference.half:.3f}", "none" if math.isnan(claim.margin) else f"{claim.margin:.3f}",
                       p_cell(claim.p_of_family)]
             over_all, shared = p_cell(claim.p_of_all), str(claim.together)
-        rows.append([printable(claim.family), printable(claim.run), printable(claim.against), claim.measure, claim.expected, *tested, claim.verdict,
-                     over_all, claim.strict_verdict, shared])
+        rows.append([printable(claim.family), printable(claim.run), printable(claim.against), claim.measure, claim.expected, *tested,
+                     "" if claim.rules else claim.verdict, over_all, claim.strict_verdict, shared])
     return rows
 
 
@@ -62,8 +62,21 @@ def candidate_cells(candidates):
 def count_of(claims):
     def counted(verdicts):
         return ", ".join(f"{verdicts.count(word)} {word}" for word in VERDICTS if word in verdicts)
-    return (f"{len(claims)} claims: {counted([claim.verdict for claim in claims])}. "
-            f"By the stricter rules: {counted([claim.strict_verdict for claim in claims])}.")
+    first, later = ([claim for claim in claims if bool(claim.rules) == by_stricter] for by_stricter in (False, True))
+    text = (f"{len(first)} claims: {counted([claim.verdict for claim in first])}. "
+            f"By the stricter rules: {counted([claim.strict_verdict for claim in first])}.")
+    return text + (f" {len(later)} later claims, by the stricter rules alone: {counted([claim.strict_verdict for claim in later])}." if later else "")
+
+
+def settings_of(claims):
+    """[what each tuned design was measured at]"""
+    lines = []
+    for claim in claims:
+        groups = list(claim.settings.values())
+        if groups and None not in groups:
+            counts = ", ".join(f"{group} ({groups.count(group)} seeds)" for group in dict.fromkeys(groups))
+            lines.append(f"{claim.run}, tuned, is measured at {counts}.")
+    return [visible(line) for line in lines]
 
 
 def text_of(registered, claims, candidates):
@@ -73,6 +86,7 @@ def text_of(registered, claims, candidates):
     text += chosen(candidates, len(registered.choice["seeds"] or [])) + "\n\n"
     if claims:
         text += "Claims\n\n" + aligned(claim_cells(claims)) + "\n"
+    text += "".join(line + "\n" for line in settings_of(claims))
     return text + count_of(claims) + "\n"
 
 
@@ -88,6 +102,7 @@ def markdown_of(registered, claims, candidates):
         if claim.not_testable:
             reasons.setdefault(claim.not_testable, claim.run)
     text += "".join(f"Not testable, {escaped(f'{printable(run)}: {printable(why)}')}\n\n" for why, run in reasons.items())
+    text += "".join(escaped(line) + "\n\n" for line in settings_of(claims))
     text += "## Choice of the recipe\n\n"
     if candidates:
         text += markdown(candidate_cells(candidates)) + "\n"
@@ -101,7 +116,7 @@ def csv_of(claims):
         numbers = [d.mean, d.low, d.high, float(claim.margin), claim.p, claim.p_of_family] if claim.is_judged else [""] * 6
         strict = [claim.p_of_all if claim.is_judged else "", claim.strict_verdict, claim.together if claim.is_judged else ""]
         lines.append(",".join(map(field, [claim.family, claim.study, claim.run, claim.against, claim.measure, claim.expected, claim.paper,
-                                          claim.says, d.n, *numbers, claim.verdict, *strict])))
+                                          claim.says, d.n, *numbers, "" if claim.rules else claim.verdict, *strict])))
     return "\n".join(lines) + "\n"
 
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "engine/ops/attention/op/clipped_softmax.h"
+#include "engine/ops/attention/op/con_smax.h"
 #include "engine/ops/attention/op/elu.h"
 #include "engine/ops/attention/op/elu_norm.h"
 #include "engine/ops/attention/op/entmax15.h"
@@ -43,5 +44,6 @@
   F(ClippedSoftmax)           \
   F(Sparsemax)                \
   F(Entmax15)                 \
-  F(SoftCappedSoftmax)
+  F(SoftCappedSoftmax)        \
+  F(ConSmax)
 #endif
