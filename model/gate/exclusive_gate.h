@@ -8,7 +8,7 @@
 #include "autograd/ops/convert_node.h"
 #include "autograd/ops/heads_node.h"
 #include "engine/ops/attention/op/linear.h"
-#include "engine/ops/rms_norm/rms_norm.h"
+#include "engine/ops/norm/norm.h"
 #include "model/parameter_factory.h"
 
 namespace sink {
