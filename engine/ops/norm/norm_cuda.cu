@@ -13,23 +13,24 @@ __global__ void __launch_bounds__(1024, 1)
                 Y* y, float* mean, float* r) {
   constexpr bool layer = kind == NormKind::layer;
   std::int64_t row = std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y;
+  bool real = row < rows;  // others only wait where all threads do
   RowPart<N> x;
   float sum = 0, middle = 0, sum_of_squares = 0;  // the last of the differences: E[x^2] - mean^2 would cancel
-  if (row < rows)
+  if (real)
     for_columns<N>(C, [&](int k, std::int64_t c) {
       x[k] = given.template take<N>(row * C + c);
       if constexpr (layer)
         for (int n = 0; n < N; ++n) sum += x[k][n];
     });
   if constexpr (layer) middle = row_sum(sum) / static_cast<float>(C);
-  if (row < rows)
+  if (real)
     for_columns<N>(C, [&](int k, std::int64_t) {
       if constexpr (layer)
         for (int n = 0; n < N; ++n) x[k][n] -= middle;
       for (int n = 0; n < N; ++n) sum_of_squares += x[k][n] * x[k][n];
     });
   float inverse = 1 / sqrtf(row_sum(sum_of_squares) / static_cast<float>(C) + epsilon);
-  if (row >= rows) return;
+  if (!real) return;
   for_columns<N>(C, [&](int k, std::int64_t c) {
     auto gain = load_vector<N>(gain_C + c);
     if constexpr (layer) {
