@@ -164,6 +164,7 @@ struct gemma3 : qwen3 { using Placement = SandwichNorm; using FeedForward = GeGl
 struct olmo2 : llama { using Placement = OutputNorm; using QueryKeyNorm = RmsNormOfAllHeads; };
 struct mixtral : llama { using FeedForward = SwiGluExperts; };  // Mixtral, Granite with experts
 struct qwen3_moe : qwen3 { using FeedForward = SwiGluExperts; };
+struct qwen2_moe : qwen2 { using FeedForward = WithSharedExpert<SwiGluExpertsOfSoftmax>; };
 struct olmoe : llama { using QueryKeyNorm = RmsNormOfAllHeads; using FeedForward = SwiGluExpertsOfSoftmax; };
 struct gpt_oss : op_sink_logit { using Position = YarnRotary; using FeedForward = Experts; using LinearBias = AllLinearBias; };
 

@@ -69,7 +69,9 @@ std::optional<RowLayout> layout_in(const StoredTensor& stored, const TensorPlace
   const bool vector = parameter.rank() == 1;
   const std::int64_t columns = vector ? 1 : parameter[1], E = place.experts == ExpertAxis::none ? 1 : experts;
   const std::int64_t matrices = place.experts == ExpertAxis::rows && !vector ? E : 1;
-  const Shape shape = without_experts(stored.shape, place, E, vector);
+  const bool one_row =
+      parameter == Shape{1, columns} && stored.shape == Shape{columns};  // GGUF's gates of shared experts
+  const Shape shape = one_row ? parameter : without_experts(stored.shape, place, E, vector);
   const StoredLayout& blocks = layout_of(stored.type);
 
   const bool type_fits = is_plain(stored.type) || (blocks.elements > 1 && !vector && !place.transposed);
@@ -320,7 +322,9 @@ class FamilyWeights : public WeightSource {
     if (name.starts_with("embedding.position")) add({"context", "width"});
     if (name.find(".qkv.") != std::string::npos) add({"heads", "kv-heads", "head-width", "width"});
     if (name.find(".attention.out.") != std::string::npos) add({"heads", "head-width", "width"});
-    if (name.find(".feed_forward.") != std::string::npos) {
+    if (name.find(".shared.") != std::string::npos) {
+      add({"shared-feed-forward", "width"});
+    } else if (name.find(".feed_forward.") != std::string::npos) {
       if (config_.sizes.experts > 0) add({"experts"});
       add({"feed-forward", "width"});
     }

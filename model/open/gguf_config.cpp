@@ -54,9 +54,9 @@ void require_known(const GgufKeys& keys, const WeightFile& file, const Family& f
                    family.gguf.keys);
   keys.expect_positive({"attention.head_count_kv", "attention.key_length", "attention.value_length",
                         "rope.dimension_count", "rope.freq_base", "rope.freq_base_swa", "rope.scaling.factor",
-                        "rope.scale_linear", "attention.scale", "embedding_scale", "residual_scale", "logit_scale",
-                        "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon",
-                        "rope.scaling.original_context_length"});
+                        "rope.scale_linear", "attention.scale", "expert_shared_feed_forward_length", "embedding_scale",
+                        "residual_scale", "logit_scale", "attention.layer_norm_epsilon",
+                        "attention.layer_norm_rms_epsilon", "rope.scaling.original_context_length"});
   const std::string& name = keys.architecture();
   const double base = keys.real("rope.freq_base", kRotaryBase), swa_base = keys.real("rope.freq_base_swa", base);
   if (swa_base != base && !family.gguf.local_base)

@@ -37,7 +37,8 @@ const Keys& common_keys(const OpenConfig& config) {
                                  {"rotary-context", "original_max_position_embeddings"},
                                  {"no-rope-every", "no_rope_layer_interval"},
                                  {"experts", "num_local_experts"},
-                                 {"chosen-experts", "num_experts_per_tok"}};
+                                 {"chosen-experts", "num_experts_per_tok"},
+                                 {"shared-feed-forward", "shared_expert_intermediate_size"}};
   static const Keys gguf{{"layers", "block_count"},
                          {"heads", "attention.head_count"},
                          {"width", "embedding_length"},
@@ -56,7 +57,8 @@ const Keys& common_keys(const OpenConfig& config) {
                          {"rotary-local-base", "rope.freq_base_swa"},
                          {"rotary-context", "rope.scaling.original_context_length"},
                          {"experts", "expert_count"},
-                         {"chosen-experts", "expert_used_count"}};
+                         {"chosen-experts", "expert_used_count"},
+                         {"shared-feed-forward", "expert_shared_feed_forward_length"}};
   return config.files == ModelFiles::llama2c ? llama2c : config.files == ModelFiles::gguf ? gguf : hugging_face;
 }
 

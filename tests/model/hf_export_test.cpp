@@ -79,7 +79,9 @@ void check_same_logits(const LanguageModel& in_file, const LanguageModel& in_mem
 }
 
 // A family of transformers whose models have other weights here.
-bool is_folded(const std::string& name) { return name.starts_with("granite") || name == "falcon_1_norm"; }
+bool is_folded(const std::string& name) {
+  return name.starts_with("granite") || name == "falcon_1_norm";
+}
 
 std::string failing_folder;  // which the disk does not take
 
@@ -180,6 +182,8 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
       {"mixtral", with([](Sizes& s) { s.experts = 1, s.chosen_experts = 1; })},
       {"mixtral", with([](Sizes& s) { s.experts = 3, s.chosen_experts = 2, s.attention_scale = 0.3; })},  // Granite
       {"qwen3_moe", with([](Sizes& s) { s.experts = 3, s.chosen_experts = 2, s.window = 4, s.rotary_factor = 2; })},
+      {"qwen2_moe",
+       with([](Sizes& s) { s.experts = 3, s.chosen_experts = 2, s.window = 4, s.shared_feed_forward = 5; })},
       {"olmoe", with([](Sizes& s) { s.experts = 4, s.chosen_experts = 3, s.kv_heads = 1, s.rotary_base = 500; })},
   };
   for (const Family& family : families())

@@ -47,6 +47,7 @@ MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e
         ("gemma2", "gemma2", dict(window=4, global_every=3, rotary_factor=4, attention_scale=0.5)),
         ("mixtral", "mixtral", dict(window=4, rotary_factor=4, chosen_experts=3)),
         ("qwen3_moe", "qwen3_moe", dict(window=4, rotary_factor=4, chosen_experts=3)),
+        ("qwen2_moe", "qwen2_moe", dict(window=4, global_every=2, rotary_factor=4, chosen_experts=3)),
         ("granitemoe", "mixtral", dict(attention_scale=0.3, chosen_experts=3)),
         ("olmoe", "olmoe", dict(rotary_base=77, chosen_experts=2))]
 
