@@ -264,6 +264,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
   if (family.gguf.read) family.gguf.read(keys, file, config);
   refuse_unread_window(keys, family.gguf);
   if (family.gguf.global_every > 0) take_pattern(keys, family.gguf.global_every, sizes);
+  if (family.gguf.rotates_with_window && sizes.window > 0) rotate_layers_with_window(sizes);
   if (family.scaled_embedding) config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
   return config;
 }

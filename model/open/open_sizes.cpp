@@ -6,7 +6,7 @@
 
 #include "engine/check.h"
 #include "engine/io/str_format.h"
-#include "model/open/open_config.h"
+#include "model/open/family/family_parts.h"
 #include "model/size_settings.h"
 
 namespace sink {
@@ -96,6 +96,13 @@ void set_rotary_layers(Sizes& sizes, const std::vector<bool>& rotates) {
   const std::optional<std::int64_t> every = every_nth(others);
   sizes.no_rope_every = every.value_or(0);
   sizes.rotary_layers = every ? std::vector<bool>{} : rotates;
+}
+
+void rotate_layers_with_window(Sizes& sizes) {
+  std::vector<bool> rotates;
+  for (std::int64_t layer = 0; layer < std::min<std::int64_t>(sizes.layers, 4096); ++layer)
+    rotates.push_back(!sizes.is_global(layer));
+  set_rotary_layers(sizes, rotates);
 }
 
 void check_open_sizes(const std::string& path, const OpenConfig& config) {

@@ -1,6 +1,7 @@
 #include "model/open/tensor_names.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 #include "model/open/name_tables.h"
@@ -131,7 +132,11 @@ std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes) {
     const std::int64_t F = sizes.feed_forward, of_expert = r % (2 * F);
     return r - of_expert + (of_expert % 2) * F + of_expert / 2;
   }
-  if (order == RowOrder::interleaved) return head * D + (d < D / 2 ? 2 * d : 2 * (d - D / 2) + 1);
+  if (order == RowOrder::interleaved) {
+    const auto R = static_cast<std::int64_t>(std::llround((sizes.rotary_part > 0 ? sizes.rotary_part : 1) *
+                                                          static_cast<double>(D)));  // of q and k, elements that rotate
+    return d >= R || head >= sizes.heads + sizes.key_heads() ? r : head * D + (d < R / 2 ? 2 * d : 2 * (d - R / 2) + 1);
+  }
   if (order == RowOrder::by_group) {
     const std::int64_t H = sizes.heads, G = sizes.key_heads(), queries = H / G;
     const std::int64_t group = head < H ? head / queries : (head - H) % G;

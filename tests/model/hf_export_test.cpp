@@ -80,7 +80,7 @@ void check_same_logits(const LanguageModel& in_file, const LanguageModel& in_mem
 
 // A family of transformers whose models have other weights here.
 bool is_folded(const std::string& name) {
-  return name.starts_with("granite") || name == "falcon_1_norm";
+  return name.starts_with("granite") || name == "ernie4_5" || name == "falcon_1_norm";
 }
 
 std::string failing_folder;  // which the disk does not take
@@ -165,6 +165,13 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
       {"llama3", with([](Sizes& s) { s.rotary_factor = 8, s.rotary_context = 7, s.no_rope_every = 1; })},
       {"llama3", with([](Sizes& s) { s.rotary_factor = 8, s.rotary_context = 7, s.rotary_base = 50; })},
       {"qwen2", with([](Sizes& s) { s.window = 3, s.global_every = 2; })},
+      {"qwen2", grouped},                                                      // Seed-OSS
+      {"qwen2", with([](Sizes& s) { s.rotary_part = 0.5, s.kv_heads = 1; })},  // GLM
+      {"glm4", with([](Sizes& s) { s.rotary_part = 0.5, s.rotary_factor = 2; })},
+      {"gemma", grouped},
+      {"starcoder2", with([](Sizes& s) { s.window = 3, s.kv_heads = 1, s.rotary_factor = 2; })},
+      {"exaone4", with([](Sizes& s) { s.window = 3, s.global_every = 2, s.no_rope_every = 2; })},
+      {"exaone4", with([](Sizes& s) { s.no_rope_every = 1, s.rotary_factor = 4, s.rotary_context = 7; })},
       {"qwen3", grouped},
       {"gemma3", grouped},
       {"gemma2", grouped},

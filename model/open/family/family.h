@@ -53,6 +53,7 @@ struct GgufFamily {
   bool window = false;               // a window is computed
   bool long_rope = false;            // LongRoPE is computed
   std::int64_t global_every = 0;     // every n-th layer has no window where the file does not say; 0: all have it
+  bool rotates_with_window = false;  // where there is a window, layers without it do not rotate
   bool experts_have_width = false;   // of their own, not that of other feed-forward blocks
   bool local_base = false;           // layers with a window may have a base of rotary positions of their own
   bool (*is_one)(const GgufKeys&) = nullptr;  // of the families with one architecture the last that is one counts

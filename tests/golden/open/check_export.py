@@ -47,6 +47,13 @@ MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e
         ("gemma2", "gemma2", dict(window=4, global_every=3, rotary_factor=4, attention_scale=0.5)),
         ("mixtral", "mixtral", dict(window=4, rotary_factor=4, chosen_experts=3)),
         ("qwen3_moe", "qwen3_moe", dict(window=4, rotary_factor=4, chosen_experts=3)),
+        ("seed_oss", "qwen2", dict(rotary_factor=4)),
+        ("glm", "qwen2", dict(rotary_part=0.25)),
+        ("glm4", "glm4", dict(rotary_part=0.25, rotary_factor=4)),
+        ("gemma", "gemma", dict(rotary_factor=4, norm_epsilon=1e-3)),
+        ("starcoder2", "starcoder2", dict(window=4, rotary_factor=4)),
+        ("exaone4", "exaone4", dict(window=0, global_every=0, no_rope_every=0)),
+        ("exaone4", "exaone4", dict(window=4, global_every=3, no_rope_every=3, rotary_factor=4)),
         ("qwen2_moe", "qwen2_moe", dict(window=4, global_every=2, rotary_factor=4, chosen_experts=3)),
         ("granitemoe", "mixtral", dict(attention_scale=0.3, chosen_experts=3)),
         ("olmoe", "olmoe", dict(rotary_base=77, chosen_experts=2))]
