@@ -132,7 +132,8 @@ class FamilyWeights : public WeightSource {
   // Throws Error (Exit::corrupt_checkpoint), naming tensor and shapes, for a tensor that is missing or has another
   // shape; so do matrix() and read_values(). Called before allocation: a small file makes no large model.
   void require_shapes(const ParameterArena& parameters) const {
-    for (const auto& parameter : parameters) rows_of(parameter->info());
+    for (const auto& parameter : parameters)
+      if (!is_left_out(config_, parameter->name())) rows_of(parameter->info());
   }
 
   std::shared_ptr<const StoredMatrix> matrix(const ParameterInfo& parameter) const override {
@@ -144,6 +145,7 @@ class FamilyWeights : public WeightSource {
   }
 
   void read_values(const ParameterInfo& parameter, Tensor& out) const override {
+    if (is_left_out(config_, parameter.name)) return out.fill(0);
     const StoredMatrix matrix = rows_of(parameter);
     with_real<float, double>(out.dtype(), [&](auto zero) {
       using R = decltype(zero);
@@ -343,7 +345,7 @@ class FamilyWeights : public WeightSource {
   std::vector<TensorPlace> places(const ParameterInfo& parameter) const {
     std::vector<TensorPlace> places =
         places_of(config_, is_repeated(parameter) ? "embedding.token.weight" : parameter.name);
-    if (places.empty())
+    if (places.empty() && !is_left_out(config_, parameter.name))
       throw Error(file_->path() + ": a model of the family `" + config_.family + "` has " + parameter.name +
                       ", which files of this kind have no name for",
                   Exit::corrupt_checkpoint);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 
 #include "model/open/name_tables.h"
 
@@ -29,8 +30,8 @@ std::pair<std::string, std::string> without_block(const std::string& name) {
   return {start + "#" + name.substr(end), name.substr(start.size(), end - start.size())};
 }
 
-// The tensors of our parameter, `#` for the block in both. Empty: none of these.
-std::vector<std::string> names_of(const Names& names, const std::string& ours) {
+// The tensors of our parameter, `#` for the block in both.
+std::optional<std::vector<std::string>> names_of(const Names& names, const std::string& ours) {
   const std::size_t dot = ours.rfind('.');
   for (const auto& [name, theirs] : names) {
     if (name == ours) return theirs;
@@ -39,14 +40,14 @@ std::vector<std::string> names_of(const Names& names, const std::string& ours) {
     for (std::string& one : whole) one += ours.ends_with(".gain") ? ".weight" : ours.substr(dot);
     return whole;
   }
-  return {};
+  return std::nullopt;
 }
 
 std::vector<std::string> names_of(const TensorNames& names, const std::string& ours) {
-  std::vector<std::string> theirs = names_of(names.own, ours);
+  std::optional<std::vector<std::string>> theirs = names_of(names.own, ours);
   for (const std::string& title : names.tables)
-    if (theirs.empty()) theirs = names_of(names_in(title), ours);
-  return theirs;
+    if (!theirs) theirs = names_of(names_in(title), ours);
+  return theirs.value_or(std::vector<std::string>{});
 }
 
 // The names with `*`, for the expert, once for each expert: all of the first name before those of the second.
@@ -103,6 +104,12 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
     places.push_back(std::move(place));
   }
   return places;
+}
+
+bool is_left_out(const OpenConfig& config, const std::string& name) {
+  const std::string ours = without_block(name).first;
+  return std::ranges::any_of(config.names->own,
+                             [&](const auto& one) { return one.first == ours && one.second.empty(); });
 }
 
 bool is_of_vision(const OpenConfig& config, const std::string& tensor) {

@@ -38,6 +38,9 @@ struct TensorPlace {
 // program has none.
 std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& name);
 
+// Whether files have no such parameter, a bias that is zero.
+bool is_left_out(const OpenConfig& config, const std::string& name);
+
 // The row of a tensor that is our row r.
 std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes);
 // The number of rows of a parameter (of `rows`) in tensor `n` of its places: all, an equal part, or those of q, k and

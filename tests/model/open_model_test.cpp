@@ -443,15 +443,15 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
         {"llama", "llama.expert_count", "`llama.expert_used_count`"},
         {"llama", "llama.residual_scale", "the key `llama.residual_scale` is not known here"},
         {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"},
-        {"qwen2", "qwen2.attention.sliding_window", "a window is only computed for llama, phi3, exaone4, gpt-oss"},
+        {"qwen2", "qwen2.attention.sliding_window", "a window is only computed for cohere2, llama, phi3, exaone4, gpt-oss"},
         {"qwen3", "qwen3.attention.sliding_window", "`qwen3.attention.sliding_window` is 4"},
         {"falcon", "falcon.attention.sliding_window", "a window is only computed"},
         {"gpt_neox", "gptneox.attention.sliding_window", "a window is only computed"},
         {"granite", "granite.attention.sliding_window", "a window is only computed"},
         {"smollm3", "smollm3.attention.sliding_window", "a window is only computed"},
-        {"llama", "llama.attention.sliding_window_pattern", "is only computed for exaone4, gpt-oss, gemma2 and gemma3"},
+        {"llama", "llama.attention.sliding_window_pattern", "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"},
         {"qwen2", "qwen2.attention.sliding_window_pattern",
-         "is only computed for exaone4, gpt-oss, gemma2 and gemma3"}})
+         "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"}})
     file.refused(with_gguf_key(gguf_file(name), key, 4u), {why});
   // llama.cpp rotates the blocks with a window by this base, in gpt-oss too.
   for (auto [name, architecture] :
@@ -671,7 +671,9 @@ TEST_CASE("open models: as many parameters as transformers counts, an unembeddin
       {"gemma2", 27040},     {"gemma2_gguf", 27040}, {"qwen3_moe", 35344},     {"olmoe", 47680},
       {"granitemoe", 47584}, {"qwen2_moe", 37792},   {"gemma", 18336},         {"starcoder2", 13200},
       {"glm4", 16800},       {"exaone4", 23568},     {"seed_oss", 19808},      {"glm", 16672},
-      {"ernie4_5", 18336}};
+      {"ernie4_5", 18336},
+      // And biases that are zero, and a norm for each sublayer.
+      {"cohere", 15200 + 7 * 32}, {"cohere2", 22144 + 10 * 32}};
   for (auto [name, count] : kCounts)
     for (const char* file : {"", ".gguf", ".bin"}) {
       const std::string path = kModels + name + file;

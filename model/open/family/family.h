@@ -29,6 +29,7 @@ enum class ExpertTensors {
 // How the files of a program name tensors and lay them out.
 struct TensorNames {
   // Tensors by our module or parameter: "#" is the index of the block and "*" that of an expert, as in TENSOR_NAMES.md.
+  // Without tensors: files have no such bias, which is zero.
   std::vector<std::pair<std::string, std::vector<std::string>>> own = {};
   std::vector<std::string> tables = {"LLaMA"};  // of that page, for other parameters; the first counts before others
   std::string prefix = "model.";                // of all names but that of the unembedding, in what transformers writes

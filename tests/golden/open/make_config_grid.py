@@ -422,6 +422,32 @@ def exaone4():
                       rope={**{name: rope for name, rope in ropes().items() if "linear" not in name and name != "both" and name != "new without theta"}, **llama3}, llama3=True)
 
 
+def cohere():
+    f = Family("cohere", "cohere", {**LLAMA, "pad_token_id": 0})
+    f.same("logit scale missing and given", dict(logit_scale=0.3))
+    return like_llama(f, {"kv null": dict(num_key_value_heads=None), "qk norm null": dict(use_qk_norm=None)},
+                      dict(attention_bias=False, attention_dropout=0.0, layer_norm_eps=1e-05, logit_scale=0.0625, model_max_length=131072, pretraining_tp=1, rope_theta=8000000.0),
+                      dict(layer_norm_eps=None, logit_scale=None, use_qk_norm=True, sliding_window=4, partial_rotary_factor=0.5, rms_norm_eps=1e-5),
+                      epsilon=dict(layer_norm_eps=0.01))
+
+
+def cohere2():
+    f = Family("cohere2", "cohere2", {**LLAMA, "num_hidden_layers": 4, "sliding_window": 4, "pad_token_id": 0})
+    s, a = "sliding_attention", "full_attention"
+    types = {"types missing": {}, "types null": dict(layer_types=None), "sasa": dict(layer_types=[s, a, s, a]), "saas": dict(layer_types=[s, a, a, s]),
+             "ssss": dict(layer_types=[s] * 4), "aaaa": dict(layer_types=[a] * 4)}
+    patterns = {"pattern missing": {}, "every 2nd": dict(sliding_window_pattern=2), "every 7th": dict(sliding_window_pattern=7)}
+    for case, changes in product(window={"window 4": {}, "window null": dict(sliding_window=None)}, types=types, pattern=patterns):
+        f.window_case(case, "sliding", *changes)
+    f.same("the width that a head has", dict(head_dim=4))
+    f.same("default window", dict(sliding_window=DELETED, max_position_embeddings=LONG, num_hidden_layers=1), count=LONG)
+    return like_llama(f, {"kv null": dict(num_key_value_heads=None)},
+                      dict(attention_bias=False, layer_norm_eps=1e-05, layer_switch=4, logit_scale=0.25, order_of_interleaved_layers="local_attn_first",
+                           position_embedding_type="rope_gptj", rope_theta=50000.0, rotary_pct=1.0, sliding_window_pattern=4, use_embedding_sharing=True,
+                           use_gated_activation=True, use_parallel_block=True, use_parallel_embedding=True, use_qk_norm=False),
+                      dict(head_dim=6, layer_norm_eps=None, logit_scale=None, sliding_window=0, partial_rotary_factor=0.5), epsilon=dict(layer_norm_eps=0.01))
+
+
 def ernie4_5():
     f = Family("ernie4_5", "ernie4_5", {**LLAMA, "head_dim": 6})
     f.same("head missing", dict(head_dim=DELETED, num_hidden_layers=1))
@@ -929,7 +955,7 @@ def falcon():
 
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "qwen2_moe": qwen2_moe, "gemma": gemma, "starcoder2": starcoder2, "exaone4": exaone4, "seed_oss": seed_oss, "glm": glm, "glm4": lambda: glm("glm4"), "ernie4_5": ernie4_5, "olmoe": olmoe, "granitemoe": granitemoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "qwen2_moe": qwen2_moe, "gemma": gemma, "starcoder2": starcoder2, "exaone4": exaone4, "cohere": cohere, "cohere2": cohere2, "seed_oss": seed_oss, "glm": glm, "glm4": lambda: glm("glm4"), "ernie4_5": ernie4_5, "olmoe": olmoe, "granitemoe": granitemoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

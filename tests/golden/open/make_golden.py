@@ -86,11 +86,14 @@ CONFIGS = {
     "exaone4": tf.Exaone4Config(**{**small, "num_hidden_layers": 3, "max_position_embeddings": 64}, sliding_window=5, sliding_window_pattern=2,
                                 rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                                                      original_max_position_embeddings=16)),
+    "cohere": tf.CohereConfig(**small, pad_token_id=0),
+    "cohere2": tf.Cohere2Config(**{**small, "num_hidden_layers": 3}, pad_token_id=0, sliding_window=5, sliding_window_pattern=2),
     "ernie4_5": tf.Ernie4_5Config(**small, head_dim=12, pad_token_id=0),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
         "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "longrope": "phi3", "longrope_short": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon",
         "gemma2_gguf": "gemma2", "mixtral": "llama", "mixtral_older": "llama",
+        "cohere": "command-r", "cohere2": "cohere2",
         "gemma": "gemma", "starcoder2": "starcoder2", "glm4": "glm4", "exaone4": "exaone4", "seed_oss": "seed_oss", "glm": "chatglm", "ernie4_5": "ernie4_5", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "olmoe": "olmoe", "granitemoe": "granitemoe"}
 PERMUTED = ("llama", "granite", "granitemoe", "smollm3")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
@@ -121,8 +124,8 @@ def write_gguf(name, config, model, state):
         writer.add_layer_norm_eps(get("layer_norm_epsilon", "layer_norm_eps"))
     else:
         writer.add_head_count_kv(config.num_key_value_heads)
-        if arch == "starcoder2":
-            writer.add_layer_norm_eps(config.norm_epsilon)
+        if arch in ("starcoder2", "command-r", "cohere2"):
+            writer.add_layer_norm_eps(get("norm_epsilon", "layer_norm_eps"))
         else:
             writer.add_layer_norm_rms_eps(config.rms_norm_eps)
         rope = config.rope_parameters
@@ -130,7 +133,9 @@ def write_gguf(name, config, model, state):
         if arch == "gemma3":
             writer.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
             writer.add_sliding_window_pattern(config.layer_types.index("full_attention") + 1)
-        if arch == "exaone4":
+        if arch in ("command-r", "cohere2"):
+            writer.add_logit_scale(config.logit_scale)
+        if arch in ("exaone4", "cohere2"):
             writer.add_sliding_window_pattern([kind == "sliding_attention" for kind in config.layer_types])
         if getattr(config, "head_dim", None):
             writer.add_key_length(config.head_dim)
