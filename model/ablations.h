@@ -164,16 +164,22 @@ struct gpt2 : baseline { using Position = Learned; using Norm = LayerNorm; using
 struct opt : gpt2 { using FeedForward = ReluFeedForward; };
 struct gpt_neox : baseline { using Placement = ParallelResidual; using Norm = LayerNorm; using FeedForward = GeluFeedForward; using LinearBias = AllLinearBias; };
 struct falcon : gpt_neox { using LinearBias = NoLinearBias; };
-struct llama : baseline {};  // LLaMA 2, Mistral, SmolLM, Granite, Phi-3
+struct llama : baseline {};  // LLaMA 2, Mistral, SmolLM, Granite, Phi-3, ERNIE 4.5
 struct llama3 : llama { using Position = Llama3Rotary; };
-struct qwen2 : llama { using LinearBias = QkvLinearBias; };
+struct qwen2 : llama { using LinearBias = QkvLinearBias; };  // Qwen 2, Seed-OSS, GLM 4
 struct qwen3 : llama { using QueryKeyNorm = RmsQueryKeyNorm; };
 struct gemma2 : llama { using Placement = SandwichNorm; using FeedForward = GeGluTanh; using Attention = With<SoftCappedSoftmax, 50.0>; using Unembedding = SoftCappedUnembedding; };
 struct gemma3 : qwen3 { using Placement = SandwichNorm; using FeedForward = GeGluTanh; };
 struct olmo2 : llama { using Placement = OutputNorm; using QueryKeyNorm = RmsNormOfAllHeads; };
 struct mixtral : llama { using FeedForward = SwiGluExperts; };  // Mixtral, Granite with experts
 struct qwen3_moe : qwen3 { using FeedForward = SwiGluExperts; };
+struct qwen2_moe : qwen2 { using FeedForward = WithSharedExpert<SwiGluExpertsOfSoftmax>; };
 struct olmoe : llama { using QueryKeyNorm = RmsNormOfAllHeads; using FeedForward = SwiGluExpertsOfSoftmax; };
+struct gemma : llama { using FeedForward = GeGluTanh; };
+struct starcoder2 : gpt2 { using Position = Rotary; using Unembedding = OwnUnembedding; };
+struct cohere : llama { using Placement = ParallelResidual; using Norm = LayerNorm; };
+struct glm4 : qwen2 { using Placement = SandwichNorm; };
+struct exaone4 : qwen3 { using Position = Llama3Rotary; using Placement = OutputNorm; };
 struct gpt_oss : op_sink_logit { using Position = YarnRotary; using FeedForward = Experts; using LinearBias = AllLinearBias; };
 
 // clang-format on

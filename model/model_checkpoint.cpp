@@ -35,7 +35,8 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
   };
   const std::string policies = checkpoint.attribute("policies") + " ";
   bool mixture = false;
-  for (const std::string& name : {Experts::name(), SwiGluExperts::name(), SwiGluExpertsOfSoftmax::name()})
+  for (const std::string& name : {Experts::name(), SwiGluExperts::name(), SwiGluExpertsOfSoftmax::name(),
+                                  WithSharedExpert<SwiGluExpertsOfSoftmax>::name()})
     mixture = mixture || policies.find("feed_forward=" + name + " ") != std::string::npos;
   const std::int64_t experts = mixture ? s.expert_count() : 1;
   std::string width = number("width", s.width);

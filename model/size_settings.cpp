@@ -41,6 +41,8 @@ const Settings<Sizes>& size_settings() {
        "every so many blocks, one without rotary positions; the last of them (SmolLM3: 4); 0: none", 0, 1024},
       {"experts", model, &S::experts, "E experts, each F wide (gpt_oss, mixtral); 0: 8", 0, 1024},
       {"chosen-experts", model, &S::chosen_experts, "of them, by the router for every token; 0: 2", 0, 1024},
+      {"shared-feed-forward", model, &S::shared_feed_forward,
+       "width inside the shared expert (qwen2_moe); 0: feed-forward", 0, 262144},
   };
   return settings;
 }
@@ -57,6 +59,7 @@ Sizes resolve_defaults(Sizes sizes) {
   if (sizes.rotary_factor == 0) sizes.rotary_factor = 1;
   sizes.experts = sizes.expert_count();
   sizes.chosen_experts = sizes.top_k();
+  sizes.shared_feed_forward = sizes.shared_width();
   if (sizes.global_every == 1) sizes.window = 0;
   if (sizes.window == 0 || sizes.global_every > sizes.layers) sizes.global_every = 0;
   if (sizes.window == 0) sizes.global_layers.clear();

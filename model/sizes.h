@@ -30,17 +30,18 @@ struct Sizes {
   std::int64_t head_width = 0;    // D, elements of a query, key or value; 0: width / heads
 
   // Sizes in which model families differ; 0: the default of the policy.
-  std::int64_t global_every = 0;    // every n-th block sees all keys before it, without the window
-  double norm_epsilon = 0;          // added to the mean square in a norm; 0: 1e-5
-  double attention_scale = 0;       // of q . k; 0: 1 / sqrt(D)
-  double rotary_base = 0;           // 0: 10000
-  double rotary_part = 0;           // the fraction of the elements of a head that rotate, the first ones; 0: all
-  double rotary_factor = 0;         // divides rotary frequencies, as the position policy says; 0: not
-  double rotary_local_base = 0;     // base of layers with a window, if others have none; 0: rotary_base
-  std::int64_t rotary_context = 0;  // the context before frequencies were scaled; 0: context
-  std::int64_t no_rope_every = 0;   // every n-th block has no rotary positions; 0: none
-  std::int64_t experts = 0;         // E experts of a mixture, each of width F; 0: 8
-  std::int64_t chosen_experts = 0;  // top k for every token; 0: 2
+  std::int64_t global_every = 0;         // every n-th block sees all keys before it, without the window
+  double norm_epsilon = 0;               // added to the mean square in a norm; 0: 1e-5
+  double attention_scale = 0;            // of q . k; 0: 1 / sqrt(D)
+  double rotary_base = 0;                // 0: 10000
+  double rotary_part = 0;                // the fraction of the elements of a head that rotate, the first ones; 0: all
+  double rotary_factor = 0;              // divides rotary frequencies, as the position policy says; 0: not
+  double rotary_local_base = 0;          // base of layers with a window, if others have none; 0: rotary_base
+  std::int64_t rotary_context = 0;       // the context before frequencies were scaled; 0: context
+  std::int64_t no_rope_every = 0;        // every n-th block has no rotary positions; 0: none
+  std::int64_t experts = 0;              // E experts of a mixture, each of width F; 0: 8
+  std::int64_t chosen_experts = 0;       // top k for every token; 0: 2
+  std::int64_t shared_feed_forward = 0;  // width inside the expert that all tokens go through; 0: F
 
   // From files of other programs: no settings, and no part of a checkpoint. The lists have a value for each block,
   // where the blocks without a window, or those that rotate, are no "every n-th"; empty: global_every and no_rope_every
@@ -56,6 +57,7 @@ struct Sizes {
   }
   std::int64_t expert_count() const { return experts > 0 ? experts : 8; }
   std::int64_t top_k() const { return chosen_experts > 0 ? chosen_experts : 2; }
+  std::int64_t shared_width() const { return shared_feed_forward > 0 ? shared_feed_forward : feed_forward; }
   std::int64_t first_context() const { return rotary_context > 0 ? rotary_context : context; }
   // Whether queries and keys of block `layer`, from 0, rotate.
   bool rotates(std::int64_t layer) const {

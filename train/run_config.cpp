@@ -230,6 +230,7 @@ void require_read_sizes(const IsGiven& is_given, const RunConfig& config, const 
        rotates,
        {"rotary-base", "rotary-part", "rotary-factor", "rotary-local-base", "rotary-context", "no-rope-every"}},
       {"a mixture of experts", has_experts, {"experts", "chosen-experts"}},
+      {"a shared expert", has_experts && policies.find("AndShared") != std::string::npos, {"shared-feed-forward"}},
       {"--window", config.window > 0, {"global-every", "rotary-local-base"}},
       {"--rotary-factor", config.rotary_factor > 0, {"rotary-context"}},
   };

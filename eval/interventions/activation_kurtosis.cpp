@@ -54,6 +54,7 @@ class KurtosisHooks final : public HiddenStateHooks {
  private:
   // Columns: the first and the last product of attention, then of feed-forward.
   void add(std::int64_t layer, SublayerKind kind, std::size_t product, const Var& x) {
+    if (kind == SublayerKind::shared_expert) return;  // the columns have no place for it
     const std::size_t column = (kind == SublayerKind::attention ? 0 : 2) + product;
     double& cell = kurtosis_.inputs.at(static_cast<std::size_t>(layer)).at(column);
     const bool of_experts = column == 3 && x.value().dim(-1) > static_cast<std::int64_t>(feed_forward_);

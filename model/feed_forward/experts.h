@@ -3,7 +3,8 @@
 //
 // Experts are those of gpt-oss (2025), SwiGluExperts those of Mixtral (Jiang et al. 2024), whose softmax over all of r,
 // divided by its sum over the chosen, is the same p. SwiGluExpertsOfSoftmax do not divide: p is the k largest of the
-// softmax over all of r (OLMoE, Muennighoff et al. 2024).
+// softmax over all of r (OLMoE, Muennighoff et al. 2024). WithSharedExpert adds an expert that all tokens go through,
+// times a gate of its own: sigmoid(w . h) down(glu(gate_up(h))) (Qwen 1.5 MoE, 2024).
 //
 // Of weights stored in a file only the chosen experts are read and computed. With weights in memory, as in training,
 // all experts are computed, and those that were not chosen are multiplied by zero: each step is one product with the
@@ -11,8 +12,11 @@
 // routes.
 #pragma once
 
+#include "autograd/ops/activation_node.h"
 #include "autograd/ops/add_node.h"
 #include "autograd/ops/expert_glu_node.h"
+#include "autograd/ops/gate_node.h"
+#include "autograd/ops/linear_node.h"
 #include "autograd/ops/top_softmax_node.h"
 #include "model/forward_context.h"
 #include "model/layer/linear_layer.h"
@@ -65,5 +69,27 @@ class ExpertsOf {
 using Experts = ExpertsOf<ExpertUnit::clamped_swiglu>;
 using SwiGluExperts = ExpertsOf<ExpertUnit::swiglu>;
 using SwiGluExpertsOfSoftmax = ExpertsOf<ExpertUnit::swiglu, true>;
+
+template <class Routed>
+class WithSharedExpert {
+ public:
+  static std::string name() { return Routed::name() + "AndShared"; }
+  static void check(const Sizes& sizes) { Routed::check(sizes); }
+  WithSharedExpert(ParameterFactory& make, const std::string& prefix, bool biases)
+      : routed_(make, prefix, biases),
+        gate_up_(make.linear(prefix + ".shared.gate_up.weight", 2 * make.sizes().shared_width(), make.sizes().width)),
+        down_(make.linear(prefix + ".shared.down.weight", make.sizes().width, make.sizes().shared_width())),
+        gate_(make.linear(prefix + ".shared.gate.weight", 1, make.sizes().width)) {}
+
+  Var operator()(const Var& h_BTC, const ForwardContext& ctx = {}) const {
+    Var y_BTS = activate<Glu<SiluFunction>>(linear(h_BTC, gate_up_));
+    ctx.hooks->projection_input(ctx.layer, SublayerKind::shared_expert, y_BTS);
+    return add(routed_(h_BTC, ctx), gate(linear(y_BTS, down_), linear(h_BTC, gate_)));
+  }
+
+ private:
+  Routed routed_;
+  const Parameter &gate_up_, &down_, &gate_;
+};
 
 }  // namespace sink

@@ -69,7 +69,9 @@ std::optional<RowLayout> layout_in(const StoredTensor& stored, const TensorPlace
   const bool vector = parameter.rank() == 1;
   const std::int64_t columns = vector ? 1 : parameter[1], E = place.experts == ExpertAxis::none ? 1 : experts;
   const std::int64_t matrices = place.experts == ExpertAxis::rows && !vector ? E : 1;
-  const Shape shape = without_experts(stored.shape, place, E, vector);
+  const bool one_row =
+      parameter == Shape{1, columns} && stored.shape == Shape{columns};  // GGUF's gates of shared experts
+  const Shape shape = one_row ? parameter : without_experts(stored.shape, place, E, vector);
   const StoredLayout& blocks = layout_of(stored.type);
 
   const bool type_fits = is_plain(stored.type) || (blocks.elements > 1 && !vector && !place.transposed);
@@ -130,7 +132,8 @@ class FamilyWeights : public WeightSource {
   // Throws Error (Exit::corrupt_checkpoint), naming tensor and shapes, for a tensor that is missing or has another
   // shape; so do matrix() and read_values(). Called before allocation: a small file makes no large model.
   void require_shapes(const ParameterArena& parameters) const {
-    for (const auto& parameter : parameters) rows_of(parameter->info());
+    for (const auto& parameter : parameters)
+      if (!is_left_out(config_, parameter->name())) rows_of(parameter->info());
   }
 
   std::shared_ptr<const StoredMatrix> matrix(const ParameterInfo& parameter) const override {
@@ -142,6 +145,7 @@ class FamilyWeights : public WeightSource {
   }
 
   void read_values(const ParameterInfo& parameter, Tensor& out) const override {
+    if (is_left_out(config_, parameter.name)) return out.fill(0);
     const StoredMatrix matrix = rows_of(parameter);
     with_real<float, double>(out.dtype(), [&](auto zero) {
       using R = decltype(zero);
@@ -320,7 +324,9 @@ class FamilyWeights : public WeightSource {
     if (name.starts_with("embedding.position")) add({"context", "width"});
     if (name.find(".qkv.") != std::string::npos) add({"heads", "kv-heads", "head-width", "width"});
     if (name.find(".attention.out.") != std::string::npos) add({"heads", "head-width", "width"});
-    if (name.find(".feed_forward.") != std::string::npos) {
+    if (name.find(".shared.") != std::string::npos) {
+      add({"shared-feed-forward", "width"});
+    } else if (name.find(".feed_forward.") != std::string::npos) {
       if (config_.sizes.experts > 0) add({"experts"});
       add({"feed-forward", "width"});
     }
@@ -339,7 +345,7 @@ class FamilyWeights : public WeightSource {
   std::vector<TensorPlace> places(const ParameterInfo& parameter) const {
     std::vector<TensorPlace> places =
         places_of(config_, is_repeated(parameter) ? "embedding.token.weight" : parameter.name);
-    if (places.empty())
+    if (places.empty() && !is_left_out(config_, parameter.name))
       throw Error(file_->path() + ": a model of the family `" + config_.family + "` has " + parameter.name +
                       ", which files of this kind have no name for",
                   Exit::corrupt_checkpoint);

@@ -54,9 +54,9 @@ void require_known(const GgufKeys& keys, const WeightFile& file, const Family& f
                    family.gguf.keys);
   keys.expect_positive({"attention.head_count_kv", "attention.key_length", "attention.value_length",
                         "rope.dimension_count", "rope.freq_base", "rope.freq_base_swa", "rope.scaling.factor",
-                        "rope.scale_linear", "attention.scale", "embedding_scale", "residual_scale", "logit_scale",
-                        "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon",
-                        "rope.scaling.original_context_length"});
+                        "rope.scale_linear", "attention.scale", "expert_shared_feed_forward_length", "embedding_scale",
+                        "residual_scale", "logit_scale", "attention.layer_norm_epsilon",
+                        "attention.layer_norm_rms_epsilon", "rope.scaling.original_context_length"});
   const std::string& name = keys.architecture();
   const double base = keys.real("rope.freq_base", kRotaryBase), swa_base = keys.real("rope.freq_base_swa", base);
   if (swa_base != base && !family.gguf.local_base)
@@ -264,6 +264,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
   if (family.gguf.read) family.gguf.read(keys, file, config);
   refuse_unread_window(keys, family.gguf);
   if (family.gguf.global_every > 0) take_pattern(keys, family.gguf.global_every, sizes);
+  if (family.gguf.rotates_with_window && sizes.window > 0) rotate_layers_with_window(sizes);
   if (family.scaled_embedding) config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
   return config;
 }

@@ -42,6 +42,7 @@ Sizes sizes_of_family(const std::string& name, const Sizes& given) {
   const bool has_first_context = family.scaling == "llama3" || (family.scaling == "yarn" && sizes.rotary_factor != 1);
   sizes.rotary_context = has_first_context ? sizes.first_context() : 0;
   if (!family.experts) sizes.experts = sizes.chosen_experts = 0;
+  if (!family.shared_expert) sizes.shared_feed_forward = 0;
   return sizes;
 }
 

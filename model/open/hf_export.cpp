@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <functional>
@@ -153,11 +154,26 @@ std::string whole_name(const OpenConfig& config, const std::string& name) {
   return !head.empty() && name == head[0].name ? name : config.names->prefix + name;
 }
 
+// Throws unless a parameter that the class does not have is zero, or is `same`, whose tensor it reads there.
+void require_not_needed(const OpenConfig& config, const Parameter& parameter, const Parameter* same) {
+  for (std::int64_t n = 0; n < parameter.info().shape.size(); ++n)
+    if (parameter.master().item(n) != (same ? same->master().item(n) : 0))
+      throw Error("export: " + config.origin->keys.classes[0] + " of Hugging Face's transformers has no " +
+                      parameter.name() + ", which must be " + (same ? same->name() : "zero"),
+                  Exit::usage);
+}
+
 std::vector<Exported> exported(const OpenConfig& config, const LanguageModel& model) {
   std::vector<Exported> all;
   const auto experts = static_cast<std::size_t>(config.sizes.experts);
   for (const auto& parameter : model.parameters()) {
     const std::vector<TensorPlace> places = places_of(config, parameter->name());
+    const auto same = std::ranges::find_if(
+        all, [&](const Exported& one) { return !places.empty() && one.place.name == places[0].name; });
+    if (same != all.end() || is_left_out(config, parameter->name())) {
+      require_not_needed(config, *parameter, same == all.end() ? nullptr : same->parameter);
+      continue;
+    }
     SINK_CHECK(!places.empty(), "export", config.family + " has no name for " + parameter->name());
     std::int64_t first = 0;
     for (std::size_t n = 0; n < places.size(); ++n) {

@@ -5,6 +5,7 @@
 
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
+#include "model/open/family/family_parts.h"
 #include "model/open/hf_config_keys.h"
 
 namespace sink {
@@ -74,6 +75,13 @@ void take_rotary_part(const ConfigJson& json, const Rope& rope, Sizes& sizes) {
   if (sizes.rotary_part == 0)
     json.refuse("`partial_rotary_factor` (of GPT-NeoX: `rotary_pct`) must be at least 1 / " + str_format("%g", head) +
                 ", one of the elements of a head, got " + str_format("%g", rope.part));
+}
+
+void read_rope_of_part(const ConfigJson& json, OpenConfig& config) {
+  const Rope rope = rope_of(rope_object(json), {"", json.real("rope_theta"), 0, 0, json.real("partial_rotary_factor")},
+                            {"default", "linear"});
+  take_rope(rope, config);
+  take_rotary_part(json, rope, config.sizes);
 }
 
 void require_whole_heads(const ConfigJson& json, const Rope& rope) {

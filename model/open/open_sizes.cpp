@@ -6,7 +6,7 @@
 
 #include "engine/check.h"
 #include "engine/io/str_format.h"
-#include "model/open/open_config.h"
+#include "model/open/family/family_parts.h"
 #include "model/size_settings.h"
 
 namespace sink {
@@ -37,7 +37,8 @@ const Keys& common_keys(const OpenConfig& config) {
                                  {"rotary-context", "original_max_position_embeddings"},
                                  {"no-rope-every", "no_rope_layer_interval"},
                                  {"experts", "num_local_experts"},
-                                 {"chosen-experts", "num_experts_per_tok"}};
+                                 {"chosen-experts", "num_experts_per_tok"},
+                                 {"shared-feed-forward", "shared_expert_intermediate_size"}};
   static const Keys gguf{{"layers", "block_count"},
                          {"heads", "attention.head_count"},
                          {"width", "embedding_length"},
@@ -56,7 +57,8 @@ const Keys& common_keys(const OpenConfig& config) {
                          {"rotary-local-base", "rope.freq_base_swa"},
                          {"rotary-context", "rope.scaling.original_context_length"},
                          {"experts", "expert_count"},
-                         {"chosen-experts", "expert_used_count"}};
+                         {"chosen-experts", "expert_used_count"},
+                         {"shared-feed-forward", "expert_shared_feed_forward_length"}};
   return config.files == ModelFiles::llama2c ? llama2c : config.files == ModelFiles::gguf ? gguf : hugging_face;
 }
 
@@ -94,6 +96,13 @@ void set_rotary_layers(Sizes& sizes, const std::vector<bool>& rotates) {
   const std::optional<std::int64_t> every = every_nth(others);
   sizes.no_rope_every = every.value_or(0);
   sizes.rotary_layers = every ? std::vector<bool>{} : rotates;
+}
+
+void rotate_layers_with_window(Sizes& sizes) {
+  std::vector<bool> rotates;
+  for (std::int64_t layer = 0; layer < std::min<std::int64_t>(sizes.layers, 4096); ++layer)
+    rotates.push_back(!sizes.is_global(layer));
+  set_rotary_layers(sizes, rotates);
 }
 
 void check_open_sizes(const std::string& path, const OpenConfig& config) {

@@ -1,7 +1,9 @@
 #include "model/open/tensor_names.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <optional>
 
 #include "model/open/name_tables.h"
 
@@ -28,8 +30,8 @@ std::pair<std::string, std::string> without_block(const std::string& name) {
   return {start + "#" + name.substr(end), name.substr(start.size(), end - start.size())};
 }
 
-// The tensors of our parameter, `#` for the block in both. Empty: none of these.
-std::vector<std::string> names_of(const Names& names, const std::string& ours) {
+// The tensors of our parameter, `#` for the block in both.
+std::optional<std::vector<std::string>> names_of(const Names& names, const std::string& ours) {
   const std::size_t dot = ours.rfind('.');
   for (const auto& [name, theirs] : names) {
     if (name == ours) return theirs;
@@ -38,14 +40,14 @@ std::vector<std::string> names_of(const Names& names, const std::string& ours) {
     for (std::string& one : whole) one += ours.ends_with(".gain") ? ".weight" : ours.substr(dot);
     return whole;
   }
-  return {};
+  return std::nullopt;
 }
 
 std::vector<std::string> names_of(const TensorNames& names, const std::string& ours) {
-  std::vector<std::string> theirs = names_of(names.own, ours);
+  std::optional<std::vector<std::string>> theirs = names_of(names.own, ours);
   for (const std::string& title : names.tables)
-    if (theirs.empty()) theirs = names_of(names_in(title), ours);
-  return theirs;
+    if (!theirs) theirs = names_of(names_in(title), ours);
+  return theirs.value_or(std::vector<std::string>{});
 }
 
 // The names with `*`, for the expert, once for each expert: all of the first name before those of the second.
@@ -104,6 +106,12 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
   return places;
 }
 
+bool is_left_out(const OpenConfig& config, const std::string& name) {
+  const std::string ours = without_block(name).first;
+  return std::ranges::any_of(config.names->own,
+                             [&](const auto& one) { return one.first == ours && one.second.empty(); });
+}
+
 bool is_of_vision(const OpenConfig& config, const std::string& tensor) {
   const std::string name = tensor.starts_with("model.") ? tensor.substr(6) : tensor;
   return config.with_vision && (name.starts_with("vision_tower.") || name.starts_with("multi_modal_projector."));
@@ -131,7 +139,11 @@ std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes) {
     const std::int64_t F = sizes.feed_forward, of_expert = r % (2 * F);
     return r - of_expert + (of_expert % 2) * F + of_expert / 2;
   }
-  if (order == RowOrder::interleaved) return head * D + (d < D / 2 ? 2 * d : 2 * (d - D / 2) + 1);
+  if (order == RowOrder::interleaved) {
+    const auto R = static_cast<std::int64_t>(std::llround((sizes.rotary_part > 0 ? sizes.rotary_part : 1) *
+                                                          static_cast<double>(D)));  // of q and k, elements that rotate
+    return d >= R || head >= sizes.heads + sizes.key_heads() ? r : head * D + (d < R / 2 ? 2 * d : 2 * (d - R / 2) + 1);
+  }
   if (order == RowOrder::by_group) {
     const std::int64_t H = sizes.heads, G = sizes.key_heads(), queries = H / G;
     const std::int64_t group = head < H ? head / queries : (head - H) % G;

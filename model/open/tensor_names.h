@@ -11,7 +11,7 @@ namespace sink {
 // The order of the rows of a tensor.
 enum class RowOrder {
   ours,
-  interleaved,  // in each head of q and k, rows 2 e and 2 e + 1 are our rows e and e + D/2
+  interleaved,  // in each head of q and k, rows 2 e and 2 e + 1 are our rows e and e + R/2, of the R that rotate
   by_group,     // GPT-NeoX, Falcon: queries, key and value of each key head; ours are all q, all k, all v
   halves,       // first our even rows, then our odd ones, in the matrix of each expert
   alternating,  // of two tensors, or two for each expert: row r of the first is our row 2 r, of the second 2 r + 1
@@ -37,6 +37,9 @@ struct TensorPlace {
 // The tensors of our parameter `name`, such as "blocks.3.attention.qkv.weight", in the order of its rows; empty if the
 // program has none.
 std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& name);
+
+// Whether files have no such parameter, a bias that is zero.
+bool is_left_out(const OpenConfig& config, const std::string& name);
 
 // The row of a tensor that is our row r.
 std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes);

@@ -137,8 +137,8 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
   refused("gpt_oss", "gpt_oss", "\"intermediate_size\": 40", "\"intermediate_size\": 20",
           {"gate_up_proj", "(5, 32, 80)"});
   refused("qwen3", "qwen3", "{", "[{", {"not JSON"});
-  refused("qwen2", "qwen2", "\"model_type\": \"qwen2\"", "\"model_type\": \"qwen2_moe\", \"head_dim\": 0",
-          {"the architecture `qwen2_moe` is not known here"});
+  refused("qwen2", "qwen2", "\"model_type\": \"qwen2\"", "\"model_type\": \"deepseek_v3\", \"head_dim\": 0",
+          {"the architecture `deepseek_v3` is not known here"});
   refused("falcon", "falcon", "\"parallel_attn\": true", "\"parallel_attn\": false", {"`parallel_attn` must be true"});
   refused("falcon", "falcon", "\"rope_type\": \"default\"",
           "\"rope_type\": \"linear\", \"factor\": 2.0, \"partial_rotary_factor\": 0.5",
@@ -437,18 +437,21 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
   const ChangedFile file;
   for (auto [name, key, why] :
        {std::tuple{"olmo2", "olmo2.attention.sliding_window", "OLMo 3 is not computed here"},
-        {"qwen2", "qwen2.expert_count", "a mixture of experts is only computed here for llama (mixtral), granitemoe, qwen3moe, olmoe and gpt-oss"},
+        {"qwen2", "qwen2.expert_count",
+         "a mixture of experts is only computed here for llama (mixtral), granitemoe, qwen2moe, qwen3moe, olmoe and "
+         "gpt-oss"},
         {"llama", "llama.expert_count", "`llama.expert_used_count`"},
         {"llama", "llama.residual_scale", "the key `llama.residual_scale` is not known here"},
         {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"},
-        {"qwen2", "qwen2.attention.sliding_window", "a window is only computed for llama, phi3, gpt-oss"},
+        {"qwen2", "qwen2.attention.sliding_window", "a window is only computed for cohere2, llama, phi3, exaone4, gpt-oss"},
         {"qwen3", "qwen3.attention.sliding_window", "`qwen3.attention.sliding_window` is 4"},
         {"falcon", "falcon.attention.sliding_window", "a window is only computed"},
         {"gpt_neox", "gptneox.attention.sliding_window", "a window is only computed"},
         {"granite", "granite.attention.sliding_window", "a window is only computed"},
         {"smollm3", "smollm3.attention.sliding_window", "a window is only computed"},
-        {"llama", "llama.attention.sliding_window_pattern", "is only computed for gpt-oss, gemma2 and gemma3"},
-        {"qwen2", "qwen2.attention.sliding_window_pattern", "is only computed for gpt-oss, gemma2 and gemma3"}})
+        {"llama", "llama.attention.sliding_window_pattern", "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"},
+        {"qwen2", "qwen2.attention.sliding_window_pattern",
+         "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"}})
     file.refused(with_gguf_key(gguf_file(name), key, 4u), {why});
   // llama.cpp rotates the blocks with a window by this base, in gpt-oss too.
   for (auto [name, architecture] :
@@ -661,12 +664,16 @@ TEST_CASE("open models: matrices of zeros are refused by name, but for residual 
 TEST_CASE("open models: as many parameters as transformers counts, an unembedding that is the embedding once") {
   // sum(p.numel() for p in model.parameters()); of OPT without the two positions that no token has, 2 C.
   constexpr std::pair<const char*, std::int64_t> kCounts[] = {
-      {"gpt2", 16224},    {"gpt_neox", 30992},   {"opt", 10784 - 2 * 24},  {"llama", 16544},
-      {"llama3", 15264},  {"linear", 16544},     {"llama2c", 16544},       {"mistral", 18080},
-      {"qwen2", 16672},   {"qwen3", 19664},      {"gemma3", 27112},        {"gemma3_gguf", 27112},
-      {"gpt_oss", 76779}, {"mixtral", 39840},    {"mixtral_older", 33632}, {"gpt_oss_gguf", 75570},
-      {"gemma2", 27040},  {"gemma2_gguf", 27040},  {"qwen3_moe", 35344},     {"olmoe", 47680},
-      {"granitemoe", 47584}};
+      {"gpt2", 16224},       {"gpt_neox", 30992},    {"opt", 10784 - 2 * 24},  {"llama", 16544},
+      {"llama3", 15264},     {"linear", 16544},      {"llama2c", 16544},       {"mistral", 18080},
+      {"qwen2", 16672},      {"qwen3", 19664},       {"gemma3", 27112},        {"gemma3_gguf", 27112},
+      {"gpt_oss", 76779},    {"mixtral", 39840},     {"mixtral_older", 33632}, {"gpt_oss_gguf", 75570},
+      {"gemma2", 27040},     {"gemma2_gguf", 27040}, {"qwen3_moe", 35344},     {"olmoe", 47680},
+      {"granitemoe", 47584}, {"qwen2_moe", 37792},   {"gemma", 18336},         {"starcoder2", 13200},
+      {"glm4", 16800},       {"exaone4", 23568},     {"seed_oss", 19808},      {"glm", 16672},
+      {"ernie4_5", 18336},
+      // And biases that are zero, and a norm for each sublayer.
+      {"cohere", 15200 + 7 * 32}, {"cohere2", 22144 + 10 * 32}};
   for (auto [name, count] : kCounts)
     for (const char* file : {"", ".gguf", ".bin"}) {
       const std::string path = kModels + name + file;
@@ -709,7 +716,7 @@ TEST_CASE("open models: what a hook writes into experts that were not chosen cou
       y_BTF = Var(shifted);
     }
   };
-  for (const char* name : {"mixtral", "olmoe", "gpt_oss"}) {
+  for (const char* name : {"mixtral", "olmoe", "qwen2_moe", "gpt_oss"}) {
     if (!program_of(name)) continue;
     CAPTURE(name);
     const OpenModel open = open_model(kModels + name);

@@ -29,6 +29,7 @@ enum class ExpertTensors {
 // How the files of a program name tensors and lay them out.
 struct TensorNames {
   // Tensors by our module or parameter: "#" is the index of the block and "*" that of an expert, as in TENSOR_NAMES.md.
+  // Without tensors: files have no such bias, which is zero.
   std::vector<std::pair<std::string, std::vector<std::string>>> own = {};
   std::vector<std::string> tables = {"LLaMA"};  // of that page, for other parameters; the first counts before others
   std::string prefix = "model.";                // of all names but that of the unembedding, in what transformers writes
@@ -50,11 +51,12 @@ struct GgufFamily {
   std::string architecture = "";            // as llama.cpp calls it; empty: there are none
   std::vector<std::string_view> keys = {};  // those that only files of this architecture may have
   TensorNames names = {.tables = {"GGUF"}};
-  bool window = false;            // a window is computed
-  bool long_rope = false;         // LongRoPE is computed
-  std::int64_t global_every = 0;  // every n-th layer has no window where the file does not say; 0: all have it
-  bool experts_have_width = false;  // of their own, not that of other feed-forward blocks
-  bool local_base = false;        // layers with a window may have a base of rotary positions of their own
+  bool window = false;               // a window is computed
+  bool long_rope = false;            // LongRoPE is computed
+  std::int64_t global_every = 0;     // every n-th layer has no window where the file does not say; 0: all have it
+  bool rotates_with_window = false;  // where there is a window, layers without it do not rotate
+  bool experts_have_width = false;   // of their own, not that of other feed-forward blocks
+  bool local_base = false;           // layers with a window may have a base of rotary positions of their own
   bool (*is_one)(const GgufKeys&) = nullptr;  // of the families with one architecture the last that is one counts
   void (*read)(const GgufKeys&, const WeightFile&, OpenConfig&) = nullptr;  // what the common keys do not say
 };
@@ -93,6 +95,7 @@ struct Family {
   bool rotates_part = false;          // a part of a head may rotate
   std::string scaling = "linear";     // what the rotary factor does: a type of rotary positions in config.json
   bool experts = false;               // the feed-forward block is a mixture
+  bool shared_expert = false;         // with an expert that all tokens go through
   std::string with_llama3_rope = "";  // its ablation with rotary positions of LLaMA 3.1; empty: there is none
 
   // config.json.

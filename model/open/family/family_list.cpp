@@ -29,7 +29,11 @@ const std::vector<Family>& families() {
 const TensorNames kExpertsApart{
     .own = {{"blocks.#.feed_forward.router", {"layers.#.mlp.gate"}},
             {"blocks.#.feed_forward.gate_up", {"layers.#.mlp.experts.*.gate_proj", "layers.#.mlp.experts.*.up_proj"}},
-            {"blocks.#.feed_forward.down", {"layers.#.mlp.experts.*.down_proj"}}},
+            {"blocks.#.feed_forward.down", {"layers.#.mlp.experts.*.down_proj"}},
+            {"blocks.#.feed_forward.shared.gate", {"layers.#.mlp.shared_expert_gate"}},
+            {"blocks.#.feed_forward.shared.gate_up",
+             {"layers.#.mlp.shared_expert.gate_proj", "layers.#.mlp.shared_expert.up_proj"}},
+            {"blocks.#.feed_forward.shared.down", {"layers.#.mlp.shared_expert.down_proj"}}},
     .experts = ExpertTensors::apart};
 
 const Family& family_of_ablation(const std::string& ablation) {

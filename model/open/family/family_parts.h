@@ -15,8 +15,13 @@ namespace sink {
 // config.json: sets window and the layers without it from `layer_types`, or if it is missing from is_full(layer).
 void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::function<bool(std::int64_t)>& is_full);
 void require_type_of_each(const ConfigJson& json, const std::vector<std::string>& types, std::int64_t layers);
+// Layers without the window do not rotate.
+void rotate_layers_with_window(Sizes& sizes);
 // All layers have the window, if there is one.
 void take_window(const ConfigJson& json, OpenConfig& config);
+
+// The base, the factor and the part of a head of rotary positions, of type default or linear.
+void read_rope_of_part(const ConfigJson& json, OpenConfig& config);
 
 // Experts as most families call them, a tensor for each.
 extern const TensorNames kExpertsApart;

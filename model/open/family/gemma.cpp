@@ -1,5 +1,5 @@
-// Gemma 2, which caps scores and logits, and Gemma 3, which norms queries and keys and has a base of rotary positions
-// for the layers with a window.
+// Gemma; Gemma 2, which caps scores and logits, and Gemma 3, which norms queries and keys and has a base of rotary
+// positions for the layers with a window.
 #include <algorithm>
 #include <cmath>
 
@@ -89,6 +89,24 @@ void write_gemma(const OpenConfig& config, nlohmann::ordered_json& json) {
 }
 
 }  // namespace
+
+Family gemma() {
+  return {
+      .type = "gemma",
+      .keys = {.classes = {"GemmaForCausalLM", "GemmaModel"},
+               .defaults = R"({"num_hidden_layers": 28, "num_attention_heads": 16, "hidden_size": 3072,
+                                   "intermediate_size": 24576, "max_position_embeddings": 8192, "vocab_size": 256000,
+                                   "tie_word_embeddings": true})",
+               .read = {{"num_key_value_heads", "16", "heads of keys and values"},
+                        {"head_dim", "256", "elements of a head"}},
+               .fixed = {{"hidden_act", R"("gelu_pytorch_tanh", "gelu")", "GELU by tanh, which older files call gelu"},
+                         {"hidden_activation", R"(null, "gelu_pytorch_tanh")", "the class reads `hidden_act`"},
+                         {"use_bidirectional_attention", "null, false", "attention is causal"}}},
+      .rope_types = {"default", "linear"},
+      .scaled_embedding = true,
+      .tokenizer_class = "GemmaTokenizer",
+      .gguf = {.architecture = "gemma"}};
+}
 
 Family gemma2() {
   return {.type = "gemma2",

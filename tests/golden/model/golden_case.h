@@ -93,7 +93,8 @@ class GoldenCase {
             .rotary_context = static_cast<std::int64_t>(optional("rotary_context")),
             .no_rope_every = static_cast<std::int64_t>(optional("no_rope_every")),
             .experts = static_cast<std::int64_t>(optional("experts")),
-            .chosen_experts = static_cast<std::int64_t>(optional("chosen_experts"))};
+            .chosen_experts = static_cast<std::int64_t>(optional("chosen_experts")),
+            .shared_feed_forward = static_cast<std::int64_t>(optional("shared_feed_forward"))};
   }
 
   Batch batch() const { return {tokens, targets, size("vocabulary")}; }

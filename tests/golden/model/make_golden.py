@@ -171,6 +171,7 @@ class Ablation:
     tied: bool = False  # the unembedding is the token embedding
     turns: str = "plain"  # plain llama3 yarn: how rotations are slowed down
     experts: str = "none"  # none clamped swiglu: the unit of a mixture of them, in place of a feed-forward block
+    shared_expert: bool = False  # next to them, gated
 
     @property
     def has_extra_key(self):
@@ -271,7 +272,13 @@ ABLATIONS = {
     "gpt_oss": A(extra_logit="learned", biases="all", turns="yarn", experts="clamped"),
     "mixtral": A(experts="swiglu"),
     "qwen3_moe": A(qk_norm="head", experts="swiglu"),
+    "qwen2_moe": A(biases="qkv", experts="of softmax", shared_expert=True),
     "olmoe": A(qk_norm="all", experts="of softmax"),
+    "gemma": A(activation=gelu_tanh),
+    "starcoder2": A(norm="layer", glu=False, activation=gelu_tanh, biases="all"),
+    "cohere": A(placement="parallel", norm="layer"),
+    "glm4": A(placement="sandwich", biases="qkv"),
+    "exaone4": A(placement="output", qk_norm="head", turns="llama3"),
     "olmo2": A(placement="output", qk_norm="all"),
 }
 
@@ -301,6 +308,7 @@ class Sizes:
     no_rope_every: int = 0  # layers n, 2 n, ... do not rotate
     experts: int = 0
     chosen_experts: int = 0
+    shared_feed_forward: int = 0
 
     @property
     def width(self):
@@ -331,6 +339,11 @@ def cases():
     own_sizes["gemma2"] = dict(window=3, global_every=2, attention_scale=6.0, kv_heads=1)
     own_sizes["mixtral"] = dict(heads=4, kv_heads=2, window=5, rotary_base=500.0, experts=5, chosen_experts=2)
     own_sizes["qwen3_moe"] = own_sizes["olmoe"] = dict(heads=4, kv_heads=2, rotary_base=500.0, norm_epsilon=1e-3, experts=7, chosen_experts=3)
+    own_sizes["starcoder2"] = own_sizes["gemma"] = dict(heads=4, kv_heads=2, rotary_base=500.0)
+    own_sizes["cohere"] = dict(heads=4, kv_heads=2, window=3, global_every=2, no_rope_every=2)
+    own_sizes["glm4"] = dict(heads=4, kv_heads=2, rotary_part=0.5, rotary_base=300.0)
+    own_sizes["exaone4"] = dict(own_sizes["llama3"], heads=4, kv_heads=2)
+    own_sizes["qwen2_moe"] = dict(heads=4, kv_heads=2, rotary_base=500.0, experts=7, chosen_experts=3, shared_feed_forward=6)
     window, prefix = dict(window=4), dict(prefix=3)
     both = {**window, **prefix}
     grouped = dict(heads=4, kv_heads=2)
@@ -438,6 +451,10 @@ def parameter_shapes(ablation, s):
                 shapes[f"{feed_forward}{part}.weight"] = shape
                 if ablation.biases == "all":
                     shapes[f"{feed_forward}{part}.bias"] = bias
+            if ablation.shared_expert:
+                S = s.shared_feed_forward
+                for part, shape in dict(gate_up=(2 * S, c), down=(c, S), gate=(1, c)).items():
+                    shapes[f"{feed_forward}shared.{part}.weight"] = shape
             continue
         first, rows = ("gate_up", 2 * f) if ablation.glu else ("up", f)
         shapes[feed_forward + first + ".weight"] = (rows, c)
@@ -712,7 +729,12 @@ def mixture(s, parameters, prefix, h_BTC):
 
 def feed_forward(ablation, s, parameters, prefix, h_BTC):
     if ablation.experts in ("swiglu", "of softmax"):
-        return mixtral_mixture(s, parameters, prefix, h_BTC, ablation.experts == "swiglu")
+        y_BTC = mixtral_mixture(s, parameters, prefix, h_BTC, ablation.experts == "swiglu")
+        if ablation.shared_expert:
+            w = {part: parameters[f"{prefix}shared.{part}.weight"] for part in ("gate_up", "down", "gate")}
+            gate, up = (h_BTC @ w["gate_up"].T).chunk(2, dim=-1)
+            y_BTC = y_BTC + sigmoid(h_BTC @ w["gate"].T) * ((silu(gate) * up) @ w["down"].T)
+        return y_BTC
     if ablation.experts == "clamped":
         return mixture(s, parameters, prefix, h_BTC)
 

@@ -47,6 +47,16 @@ MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e
         ("gemma2", "gemma2", dict(window=4, global_every=3, rotary_factor=4, attention_scale=0.5)),
         ("mixtral", "mixtral", dict(window=4, rotary_factor=4, chosen_experts=3)),
         ("qwen3_moe", "qwen3_moe", dict(window=4, rotary_factor=4, chosen_experts=3)),
+        ("seed_oss", "qwen2", dict(rotary_factor=4)),
+        ("cohere", "cohere", dict(rotary_factor=4, norm_epsilon=1e-3)),
+        ("cohere2", "cohere", dict(window=4, global_every=3, no_rope_every=3, rotary_base=50)),
+        ("glm", "qwen2", dict(rotary_part=0.25)),
+        ("glm4", "glm4", dict(rotary_part=0.25, rotary_factor=4)),
+        ("gemma", "gemma", dict(rotary_factor=4, norm_epsilon=1e-3)),
+        ("starcoder2", "starcoder2", dict(window=4, rotary_factor=4)),
+        ("exaone4", "exaone4", dict(window=0, global_every=0, no_rope_every=0)),
+        ("exaone4", "exaone4", dict(window=4, global_every=3, no_rope_every=3, rotary_factor=4)),
+        ("qwen2_moe", "qwen2_moe", dict(window=4, global_every=2, rotary_factor=4, chosen_experts=3)),
         ("granitemoe", "mixtral", dict(attention_scale=0.3, chosen_experts=3)),
         ("olmoe", "olmoe", dict(rotary_base=77, chosen_experts=2))]
 
@@ -63,9 +73,17 @@ def change(path, seed, sizes):
     with h5py.File(path, "r+") as file:
         for name, value in sizes.items():
             file.attrs[name] = numpy.bytes_(str(value))
+        of_attention = lambda name: name.replace("feed_forward", "attention")
+        one_norm = [name for name, data in file["parameters"].items()
+                    if name.endswith("feed_forward.norm.gain") and of_attention(name) in file["parameters"]
+                    and (data[...] == file["parameters"][of_attention(name)][...]).all()]
         for name, data in file["parameters"].items():
+            if not data[...].any():  # a bias that files do not have
+                continue
             numbers = 0.3 * generator.standard_normal(data.shape)
             data[...] = (1 + numbers if name.endswith(".gain") else numbers).astype(data.dtype)
+        for name in one_norm:
+            file["parameters"][name][...] = file["parameters"][of_attention(name)][...]
     data = path.read_bytes()[512:]
     header = (f"sinklab-checkpoint 1\nbytes {len(data)}\nsha256 {hashlib.sha256(data).hexdigest()}\n"
               "HDF5 follows these 512 bytes; look inside with: h5ls -r FILE\n")

@@ -267,7 +267,7 @@ def ropes(theta="rope_theta", extra={}):
             "both": {**new(rope_type="linear", factor=2.0), "rope_scaling": dict(rope_type="linear", factor=2.0, **extra)}}
 
 
-def refused_ropes(f, llama3=True):
+def refused_ropes(f, llama3=True, linear=True):
     new = lambda **parameters: dict(rope_parameters=parameters)
     f.refused("rope dynamic", "dynamic", new(rope_type="dynamic", factor=2.0))
     f.refused("rope dynamic old", "dynamic", dict(rope_scaling=dict(type="dynamic", factor=2.0)))
@@ -278,10 +278,10 @@ def refused_ropes(f, llama3=True):
         f.refused("rope llama3", "llama3", new(rope_type="llama3", rope_theta=10.0, factor=2.0, low_freq_factor=1.0, high_freq_factor=4.0,
                                                original_max_position_embeddings=8))
     f.refused("rope of two types", "type", new(rope_type="linear", type="default", factor=2.0))
-    f.refused("rope without factor", "factor", new(rope_type="linear"))
-    f.refused("rope factor below 1", "factor", new(rope_type="linear", factor=0.5))
+    f.refused("rope without factor", "factor" if linear else "linear", new(rope_type="linear"))
+    f.refused("rope factor below 1", "factor" if linear else "linear", new(rope_type="linear", factor=0.5))
     f.refused("rope key of no type", "frobnicate", new(rope_type="default", frobnicate=1))
-    f.refused("rope key of another type", "low_freq_factor", new(rope_type="linear", factor=2.0, low_freq_factor=1.0))
+    f.refused("rope key of another type", "low_freq_factor" if linear else "linear", new(rope_type="linear", factor=2.0, low_freq_factor=1.0))
     f.refused("rope default with a factor", "factor", new(rope_type="default", factor=2.0))
     f.refused("rope nested", "full_attention", new(full_attention=dict(rope_type="default", rope_theta=10.0)))
     f.refused("two ropes", "rope_scaling", dict(rope_parameters=dict(rope_theta=5.0), rope_scaling=dict(type="linear", factor=2.0)))
@@ -341,6 +341,120 @@ def llama():
     for key, value in dict(pretraining_tp=2, sliding_window=4, layer_types=["full_attention"] * 2, original_max_position_embeddings=8).items():
         f.refused(f"{key} {value}", key, {key: value})
     return f
+
+
+def like_llama(f, shapes={}, harmless={}, refused={}, rope=ropes(), epsilon=dict(rms_norm_eps=0.01), llama3=False):
+    """Of a family that differs from LLaMA in its class more than in its keys."""
+    for name, changes in product(rope=rope, shape={"2 kv": {}, "1 kv": dict(num_key_value_heads=1), "4 heads of 10": dict(hidden_size=40), **shapes}):
+        f.same(name, *changes)
+    for name, change in {"tied": dict(tie_word_embeddings=True), "untied": dict(tie_word_embeddings=False), "epsilon": epsilon,
+                         "what published files have": harmless}.items():
+        f.same(name, change)
+    common(f, "num_hidden_layers")
+    refused_ropes(f, llama3=not llama3, linear=not llama3)
+    for key, value in dict(hidden_act="relu", mlp_bias=True, attention_bias=None, num_key_value_heads=3, **refused).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
+def seed_oss():
+    f = Family("seed_oss", "seed_oss", {**LLAMA, "head_dim": 6})
+    f.same("head missing", dict(head_dim=DELETED, num_hidden_layers=1))
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=8, num_hidden_layers=1))
+    return like_llama(f, {"head null": dict(head_dim=None), "kv null": dict(num_key_value_heads=None)},
+                      dict(attention_bias=True, attention_dropout=0.1, attention_out_bias=False, mlp_bias=False, residual_dropout=0.1, rope_scaling=dict(rope_type="default"),
+                           rope_theta=10000000.0, pretraining_tp=1),
+                      dict(attention_out_bias=True, sliding_window=4, partial_rotary_factor=0.5))
+
+
+PARTS = {"part missing": {}, "part 1": dict(partial_rotary_factor=1.0), "part 0.25": dict(partial_rotary_factor=0.25), "part 0.8": dict(partial_rotary_factor=0.8)}
+
+
+def glm(name="glm"):
+    f = Family(name, name, {**LLAMA, "head_dim": 8, "pad_token_id": 0})
+    f.same("head and kv missing", dict(head_dim=DELETED, num_key_value_heads=DELETED, num_hidden_layers=1, num_attention_heads=2))
+    for case, changes in product(rope=ropes(extra=dict(partial_rotary_factor=0.75)), part={"part inside": {}, "part outside": dict(partial_rotary_factor=0.25)}):
+        f.same(case, *changes)
+    return like_llama(f, PARTS, dict(attention_bias=True, attention_dropout=0.0, rope_theta=10000.0, partial_rotary_factor=0.5),
+                      dict(head_dim=None, sliding_window=4, partial_rotary_factor=0.1))
+
+
+def gemma():
+    f = Family("gemma", "gemma", {**LLAMA, "head_dim": 6})
+    f.same("head missing", dict(head_dim=DELETED, num_hidden_layers=1))
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=16, num_hidden_layers=1))
+    return like_llama(f, {"gelu": dict(hidden_act="gelu"), "activation null": dict(hidden_activation=None)},
+                      dict(attention_bias=False, attention_dropout=0.0, hidden_act="gelu", hidden_activation="gelu_pytorch_tanh", rope_theta=10000.0),
+                      dict(head_dim=None, sliding_window=4, partial_rotary_factor=0.5, hidden_activation="gelu", use_bidirectional_attention=True,
+                           final_logit_softcapping=30.0))
+
+
+def starcoder2():
+    f = Family("starcoder2", "starcoder2", LLAMA)
+    f.same("epsilon of norms", dict(norm_epsilon=0.01))
+    f.same("kv missing", dict(num_key_value_heads=DELETED))
+    windows = {f"window {n}": dict(sliding_window=n) for n in (None, 1, 4, 100)}
+    return like_llama(f, windows, dict(activation_function="gelu", attention_dropout=0.1, residual_dropout=0.1, embedding_dropout=0.1,
+                      hidden_act="gelu_pytorch_tanh", layer_norm_epsilon=1e-05, mlp_type="default", norm_epsilon=1e-05, norm_type="layer_norm",
+                      rope_theta=999999.4420358813, sliding_window=4096, use_bias=True),
+                      dict(norm_epsilon=None, use_bias=False, sliding_window=0, partial_rotary_factor=0.5, head_dim=6, layer_types=["full_attention"] * 2),
+                      epsilon={})
+
+
+def exaone4():
+    f = Family("exaone4", "exaone4", {**LLAMA, "num_hidden_layers": 4, "sliding_window": 4})
+    s, a = "sliding_attention", "full_attention"
+    types = {"types missing": {}, "types null": dict(layer_types=None), "sasa": dict(layer_types=[s, a, s, a]), "saas": dict(layer_types=[s, a, a, s]),
+             "ssss": dict(layer_types=[s] * 4), "aaaa": dict(layer_types=[a] * 4)}
+    patterns = {"pattern missing": {}, "every 2nd": dict(sliding_window_pattern=2), "every 1": dict(sliding_window_pattern=1), "every 7th": dict(sliding_window_pattern=7),
+                "LLLG": dict(sliding_window_pattern="LLLG"), "pattern null": dict(sliding_window_pattern=None)}
+    for case, changes in product(window={"window 4": {}, "window null": dict(sliding_window=None)}, types=types, pattern=patterns):
+        f.window_case(case, "sliding", *changes)
+    slowed = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
+    llama3 = {"llama3": dict(rope_parameters=dict(rope_type="llama3", rope_theta=50.0, **slowed)),
+              "llama3 old": dict(rope_theta=50.0, rope_scaling=dict(rope_type="llama3", **slowed))}
+    f.same("heads of 6", dict(head_dim=6))
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=32, hidden_size=64, num_hidden_layers=1))
+    f.same("default window", dict(sliding_window=DELETED, max_position_embeddings=LONG, num_hidden_layers=1), count=LONG)
+    return like_llama(f, {}, dict(attention_dropout=0.0, sliding_window=None, sliding_window_pattern=None, layer_types=[a] * 4, rope_theta=1000000,
+                                  rope_scaling=dict(rope_type="llama3", **slowed)),
+                      dict(head_dim=None, sliding_window=0, partial_rotary_factor=0.5),
+                      rope={**{name: rope for name, rope in ropes().items() if "linear" not in name and name != "both" and name != "new without theta"}, **llama3}, llama3=True)
+
+
+def cohere():
+    f = Family("cohere", "cohere", {**LLAMA, "pad_token_id": 0})
+    f.same("logit scale missing and given", dict(logit_scale=0.3))
+    return like_llama(f, {"kv null": dict(num_key_value_heads=None), "qk norm null": dict(use_qk_norm=None)},
+                      dict(attention_bias=False, attention_dropout=0.0, layer_norm_eps=1e-05, logit_scale=0.0625, model_max_length=131072, pretraining_tp=1, rope_theta=8000000.0),
+                      dict(layer_norm_eps=None, logit_scale=None, use_qk_norm=True, sliding_window=4, partial_rotary_factor=0.5, rms_norm_eps=1e-5),
+                      epsilon=dict(layer_norm_eps=0.01))
+
+
+def cohere2():
+    f = Family("cohere2", "cohere2", {**LLAMA, "num_hidden_layers": 4, "sliding_window": 4, "pad_token_id": 0})
+    s, a = "sliding_attention", "full_attention"
+    types = {"types missing": {}, "types null": dict(layer_types=None), "sasa": dict(layer_types=[s, a, s, a]), "saas": dict(layer_types=[s, a, a, s]),
+             "ssss": dict(layer_types=[s] * 4), "aaaa": dict(layer_types=[a] * 4)}
+    patterns = {"pattern missing": {}, "every 2nd": dict(sliding_window_pattern=2), "every 7th": dict(sliding_window_pattern=7)}
+    for case, changes in product(window={"window 4": {}, "window null": dict(sliding_window=None)}, types=types, pattern=patterns):
+        f.window_case(case, "sliding", *changes)
+    f.same("the width that a head has", dict(head_dim=4))
+    f.same("default window", dict(sliding_window=DELETED, max_position_embeddings=LONG, num_hidden_layers=1), count=LONG)
+    return like_llama(f, {"kv null": dict(num_key_value_heads=None)},
+                      dict(attention_bias=False, layer_norm_eps=1e-05, layer_switch=4, logit_scale=0.25, order_of_interleaved_layers="local_attn_first",
+                           position_embedding_type="rope_gptj", rope_theta=50000.0, rotary_pct=1.0, sliding_window_pattern=4, use_embedding_sharing=True,
+                           use_gated_activation=True, use_parallel_block=True, use_parallel_embedding=True, use_qk_norm=False),
+                      dict(head_dim=6, layer_norm_eps=None, logit_scale=None, sliding_window=0, partial_rotary_factor=0.5), epsilon=dict(layer_norm_eps=0.01))
+
+
+def ernie4_5():
+    f = Family("ernie4_5", "ernie4_5", {**LLAMA, "head_dim": 6})
+    f.same("head missing", dict(head_dim=DELETED, num_hidden_layers=1))
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=8, num_hidden_layers=1))
+    return like_llama(f, {"head null": dict(head_dim=None), "kv null": dict(num_key_value_heads=None), "bias null": dict(use_bias=None)},
+                      dict(use_bias=False, rope_theta=500000, rope_scaling=None),
+                      dict(use_bias=True, sliding_window=4, partial_rotary_factor=0.5, moe_num_experts=2))
 
 
 def llama3():
@@ -556,9 +670,11 @@ def moe_cases(f, common_refused, experts="num_experts"):
         f.same(name, change)
     common(f, "num_hidden_layers")
     refused_ropes(f)
+    if f.name != "qwen2_moe":
+        f.refused("a shared expert", "shared_expert_intermediate_size", dict(shared_expert_intermediate_size=8))
     f.refused("more experts than there are", "4 of 3", dict(num_experts_per_tok=4))
     for key, value in dict(hidden_act="gelu", partial_rotary_factor=0.5, num_experts_per_tok=0, attention_bias=True,
-                           shared_expert_intermediate_size=8, **{experts: 0}, **common_refused).items():
+                           **{experts: 0}, **common_refused).items():
         f.refused(f"{key} {value}", key, {key: value})
     return f
 
@@ -585,6 +701,31 @@ def qwen3_moe():
     f.refused("window 0", "sliding_window", dict(use_sliding_window=True, sliding_window=0))
     return moe_cases(f, dict(norm_topk_prob=False, decoder_sparse_step=2, mlp_only_layers=[0], num_key_value_heads=None, head_dim=None,
                              layer_types=["full_attention"] * 2))
+
+
+def qwen2_moe():
+    f = Family("qwen2_moe", "qwen2_moe", {**LLAMA, "num_hidden_layers": 3, "moe_intermediate_size": 10, "shared_expert_intermediate_size": 14, "num_experts": 3,
+                                          "num_experts_per_tok": 2})
+    uses = {"use missing": {}, "use": dict(use_sliding_window=True), "use not": dict(use_sliding_window=False)}
+    windows = {"window 4": dict(sliding_window=4), "window null": dict(sliding_window=None), "window missing": {}}
+    layers = {f"first {n}": dict(max_window_layers=n) for n in (0, 1, 2, 3)} | {
+        "types fsf": dict(layer_types=["full_attention", "sliding_attention", "full_attention"]), "types full": dict(layer_types=["full_attention"] * 3)}
+    for name, changes in product(use=uses, window=windows, layers=layers):
+        f.window_case(name, "sliding_window", *changes)
+    for name, changes in product(rope=ropes()):
+        f.same(name, *changes)
+    f.same("experts missing", dict(num_experts=DELETED, num_experts_per_tok=DELETED, num_hidden_layers=1))
+    f.same("heads of 6", dict(head_dim=6))
+    f.same("widths missing", dict(moe_intermediate_size=DELETED, shared_expert_intermediate_size=DELETED, num_hidden_layers=1, hidden_size=8))
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=16, hidden_size=32, num_hidden_layers=1))
+    f.same("no other width", dict(intermediate_size=DELETED))
+    f.same("what Qwen1.5-MoE-A2.7B has", dict(attention_dropout=0.0, decoder_sparse_step=1, hidden_act="silu", intermediate_size=5632, max_window_layers=21,
+           norm_topk_prob=False, output_router_logits=False, rope_theta=1000000.0, router_aux_loss_coef=0.001, sliding_window=32768,
+           tie_word_embeddings=False, use_sliding_window=False))
+    f.refused("window 0", "sliding_window", dict(use_sliding_window=True, sliding_window=0))
+    f.refused("no shared expert", "shared_expert_intermediate_size", dict(shared_expert_intermediate_size=0))
+    return moe_cases(f, dict(norm_topk_prob=True, decoder_sparse_step=2, mlp_only_layers=[0], num_key_value_heads=None, qkv_bias=False,
+                             num_local_experts=3))
 
 
 def granitemoe():
@@ -814,7 +955,7 @@ def falcon():
 
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "olmoe": olmoe, "granitemoe": granitemoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "qwen2_moe": qwen2_moe, "gemma": gemma, "starcoder2": starcoder2, "exaone4": exaone4, "cohere": cohere, "cohere2": cohere2, "seed_oss": seed_oss, "glm": glm, "glm4": lambda: glm("glm4"), "ernie4_5": ernie4_5, "olmoe": olmoe, "granitemoe": granitemoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

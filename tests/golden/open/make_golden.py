@@ -77,11 +77,24 @@ CONFIGS = {
     "granitemoe": tf.GraniteMoeConfig(**small, num_local_experts=5, num_experts_per_tok=3, attention_multiplier=0.25, embedding_multiplier=3.0,
                                       residual_multiplier=0.4, logits_scaling=5.0),
     "olmoe": tf.OlmoeConfig(**small, num_experts=5, num_experts_per_tok=3, pad_token_id=0, eos_token_id=None),
+    "qwen2_moe": tf.Qwen2MoeConfig(**small, moe_intermediate_size=24, shared_expert_intermediate_size=28, num_experts=5, num_experts_per_tok=2),
+    "seed_oss": tf.SeedOssConfig(**small, head_dim=12),
+    "glm": tf.GlmConfig(**small, head_dim=8, pad_token_id=0),
+    "gemma": tf.GemmaConfig(**small, head_dim=12),
+    "starcoder2": tf.Starcoder2Config(**small, norm_epsilon=1e-4, bos_token_id=0, eos_token_id=0),
+    "glm4": tf.Glm4Config(**small, head_dim=8, pad_token_id=0),
+    "exaone4": tf.Exaone4Config(**{**small, "num_hidden_layers": 3, "max_position_embeddings": 64}, sliding_window=5, sliding_window_pattern=2,
+                                rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                                                     original_max_position_embeddings=16)),
+    "cohere": tf.CohereConfig(**small, pad_token_id=0),
+    "cohere2": tf.Cohere2Config(**{**small, "num_hidden_layers": 3}, pad_token_id=0, sliding_window=5, sliding_window_pattern=2),
+    "ernie4_5": tf.Ernie4_5Config(**small, head_dim=12, pad_token_id=0),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
         "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "longrope": "phi3", "longrope_short": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon",
         "gemma2_gguf": "gemma2", "mixtral": "llama", "mixtral_older": "llama",
-        "qwen3_moe": "qwen3moe", "olmoe": "olmoe", "granitemoe": "granitemoe"}
+        "cohere": "command-r", "cohere2": "cohere2",
+        "gemma": "gemma", "starcoder2": "starcoder2", "glm4": "glm4", "exaone4": "exaone4", "seed_oss": "seed_oss", "glm": "chatglm", "ernie4_5": "ernie4_5", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "olmoe": "olmoe", "granitemoe": "granitemoe"}
 PERMUTED = ("llama", "granite", "granitemoe", "smollm3")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
@@ -111,17 +124,26 @@ def write_gguf(name, config, model, state):
         writer.add_layer_norm_eps(get("layer_norm_epsilon", "layer_norm_eps"))
     else:
         writer.add_head_count_kv(config.num_key_value_heads)
-        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+        if arch in ("starcoder2", "command-r", "cohere2"):
+            writer.add_layer_norm_eps(get("norm_epsilon", "layer_norm_eps"))
+        else:
+            writer.add_layer_norm_rms_eps(config.rms_norm_eps)
         rope = config.rope_parameters
         writer.add_rope_freq_base(rope.get("full_attention", rope)["rope_theta"])
         if arch == "gemma3":
             writer.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
             writer.add_sliding_window_pattern(config.layer_types.index("full_attention") + 1)
+        if arch in ("command-r", "cohere2"):
+            writer.add_logit_scale(config.logit_scale)
+        if arch in ("exaone4", "cohere2"):
+            writer.add_sliding_window_pattern([kind == "sliding_attention" for kind in config.layer_types])
         if getattr(config, "head_dim", None):
             writer.add_key_length(config.head_dim)
             writer.add_value_length(config.head_dim)
         if getattr(config, "sliding_window", None):
             writer.add_sliding_window(config.sliding_window)
+        if arch in ("chatglm", "glm4"):
+            writer.add_rope_dimension_count(int(rope["partial_rotary_factor"] * config.head_dim))
         if arch == "phi3":
             writer.add_rope_dimension_count(int(rope["partial_rotary_factor"] * width) // heads)
             writer.add_rope_scaling_orig_ctx_len(config.original_max_position_embeddings)
@@ -139,10 +161,12 @@ def write_gguf(name, config, model, state):
             writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
             writer.add_final_logit_softcapping(config.final_logit_softcapping)
         if name.startswith("mixtral") or name.endswith("moe"):
-            writer.add_expert_count(config.num_local_experts)
+            writer.add_expert_count(getattr(config, "num_local_experts", None) or config.num_experts)
             writer.add_expert_used_count(config.num_experts_per_tok)
-        if name == "qwen3_moe":
+        if name in ("qwen2_moe", "qwen3_moe"):
             writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+        if name == "qwen2_moe":
+            writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
         if arch == "gpt-oss":
             writer.add_expert_count(config.num_local_experts)
             writer.add_expert_used_count(config.num_experts_per_tok)
@@ -150,7 +174,7 @@ def write_gguf(name, config, model, state):
             writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
             writer.add_rope_scaling_factor(rope["factor"])
             writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
-    if name == "llama3":
+    if name in ("llama3", "exaone4"):
         turned = config.rope_parameters["rope_theta"] ** (-torch.arange(0, width // heads, 2).double() / (width // heads))
         writer.add_tensor("rope_freqs.weight", (turned / model.model.rotary_emb.inv_freq.double()).float().numpy())
     if arch == "gptneox":
@@ -175,13 +199,15 @@ def write_gguf(name, config, model, state):
             tensor = permuted(tensor, heads)
         if arch in PERMUTED and key.endswith("k_proj.weight"):
             tensor = permuted(tensor, config.num_key_value_heads)
-        if arch in ("gemma2", "gemma3") and key.endswith("norm.weight"):
+        if arch in ("gemma", "gemma2", "gemma3") and key.endswith("norm.weight"):
             tensor = 1 + tensor
         if "query_key_value" in key and arch == "falcon":
             groups = tensor.reshape(kv_heads, heads // kv_heads + 2, -1, width)
             tensor = torch.cat([groups[:, :-2].reshape(-1, width), groups[:, -2].reshape(-1, width), groups[:, -1].reshape(-1, width)])
         elif "query_key_value" in key:
             tensor = tensor.reshape(heads, 3, -1, *tensor.shape[1:]).swapaxes(0, 1).reshape(tensor.shape)
+        if key.endswith("shared_expert_gate.weight"):
+            tensor = tensor[0]
         theirs = names.get_name(key, try_suffixes=(".weight", ".bias"))
         assert theirs, key
         writer.add_tensor(theirs, tensor.contiguous().numpy())
