@@ -13,18 +13,18 @@ struct NormRow {
   double mean, r;
 };
 
-// Breakpoint function: one row of x (C elements) to one row of y.
-template <NormKind kind>
+// Breakpoint function: one row of x (C elements) to one row of y. gdb finds no template of an enum by its name.
+template <bool layer>
 [[gnu::noinline]] NormRow norm_row([[maybe_unused]] std::int64_t row, Row x_C, Row gain_C, Row bias_C,
                                    std::span<double> y_C, double epsilon) {
   const std::size_t C = x_C.size();
   double mean = 0, mean_square = 0;
-  if constexpr (kind == NormKind::layer)
+  if constexpr (layer)
     for (double x_c : x_C) mean += x_c / static_cast<double>(C);
   for (double x_c : x_C) mean_square += (x_c - mean) * (x_c - mean) / static_cast<double>(C);
   double r = 1 / std::sqrt(mean_square + epsilon);
   for (std::size_t c = 0; c < C; ++c)
-    if constexpr (kind == NormKind::layer)
+    if constexpr (layer)
       y_C[c] = (x_C[c] - mean) * r * gain_C[c] + bias_C[c];
     else
       y_C[c] = x_C[c] * r * gain_C[c];
@@ -32,11 +32,10 @@ template <NormKind kind>
 }
 
 // Forward was: y_c = x^_c g_c + b_c. Adds to the gradients. The sum of RMSNorm is mean_k(dx^_k x_k), without r.
-template <NormKind kind>
+template <bool layer>
 [[gnu::noinline]] void norm_row_backward([[maybe_unused]] std::int64_t row, Row dy_C, Row x_C, Row gain_C,
                                          NormRow saved, std::span<double> dx_C, std::span<double> dgain_C,
                                          std::span<double> dbias_C) {
-  constexpr bool layer = kind == NormKind::layer;
   const auto [mean, r] = saved;
   const std::size_t C = x_C.size();
   double shift = 0, projection = 0;  // mean_k(dx^_k), mean_k(dx^_k x^_k), dx^_k = dy_k g_k
@@ -59,8 +58,8 @@ void norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, const Tensor& 
     u.data<double>()[i] = a.data<double>()[i] + b.data<double>()[i];
   const Tensor& x = b.defined() ? u : a;
   for (std::int64_t row = 0; row < r.size(); ++row) {
-    NormRow saved =
-        norm_row<kind>(row, row_of(x, row, C), row_of(gain_C, 0, C), row_of(bias_C, 0, C), row_of(y, row, C), epsilon);
+    NormRow saved = norm_row<kind == NormKind::layer>(row, row_of(x, row, C), row_of(gain_C, 0, C),
+                                                      row_of(bias_C, 0, C), row_of(y, row, C), epsilon);
     if (mean.defined()) mean.data<double>()[row] = saved.mean;
     r.data<double>()[row] = saved.r;
   }
@@ -76,9 +75,9 @@ void norm_backward(const Tensor& dy, const Tensor& du, const Tensor& x, const Te
   if (dbias_C.defined() && !accumulate_dbias) dbias_C.fill(0);
   const std::int64_t C = gain_C.size();
   for (std::int64_t row = 0; row < r.size(); ++row)
-    norm_row_backward<kind>(row, row_of(dy, row, C), row_of(x, row, C), row_of(gain_C, 0, C),
-                            {mean.defined() ? mean.data<double>()[row] : 0, r.data<double>()[row]}, row_of(da, row, C),
-                            row_of(dgain_C, 0, C), row_of(dbias_C, 0, C));
+    norm_row_backward<kind == NormKind::layer>(row, row_of(dy, row, C), row_of(x, row, C), row_of(gain_C, 0, C),
+                                               {mean.defined() ? mean.data<double>()[row] : 0, r.data<double>()[row]},
+                                               row_of(da, row, C), row_of(dgain_C, 0, C), row_of(dbias_C, 0, C));
   if (db.defined()) db.copy_from(da);
 }
 
