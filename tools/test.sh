@@ -81,8 +81,8 @@ python_for_tests() {
   command -v "$python"
 }
 
-# CMake tells ctest which tests take the whole machine. Of the others two for each core run side by side, because they
-# wait for programs, files and time limits; with sanitizers and emulated devices, which wait less, one more than cores.
+# CMake tells ctest which tests take the whole machine. Of the others, one more than there are cores run side by side,
+# because they wait for programs, files and time limits.
 side_by_side=(-- -j $(($(nproc) + 1)))
 bash tools/setup.sh --tests
 if [ "$all" -eq 1 ]; then
@@ -132,7 +132,7 @@ if [ "$all" -eq 1 ]; then
   build_and_test emulated "${side_by_side[@]}"
 else
   export SINK_SHORT_TESTS=1
-  build_and_test release -- -j $((2 * $(nproc)))
+  build_and_test release "${side_by_side[@]}"
 fi
 printf 'test: passed, in %d min %02d s:\n' $((SECONDS / 60)) $((SECONDS % 60))
 printf 'test:   %s\n' "${report[@]}"
