@@ -35,7 +35,7 @@ class ForwardHooks {
   // Post-norm only: the sum x + f(x) before the last norm of the block.
   virtual void residual_before_norm(std::int64_t /*layer*/, const Tensor& /*sum_BTC*/) {}
   // Of attention or feed-forward: its input, the input of its last product, and its output before any norm. A shared
-  // expert has a last product of its own.
+  // expert has another last product.
   virtual void sublayer_input(std::int64_t /*layer*/, SublayerKind, Var& /*h_BTC*/) {}
   virtual void projection_input(std::int64_t /*layer*/, SublayerKind, Var& /*y_BTF*/) {}
   virtual void sublayer_output(std::int64_t /*layer*/, SublayerKind, Var& /*f_BTC*/) {}

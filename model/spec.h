@@ -127,16 +127,10 @@ concept HeadsPolicy = requires(const Sizes& sizes, const Var& o) {
   { H::join(o) } -> std::same_as<Var>;
 };
 
-// query(q), or query(q, ctx) where it depends on the positions of the queries.
+// ctx has the positions of the queries.
 template <class N>
-concept NormsQueries = requires(const N& norm, const Var& x) {
-  { norm.query(x) } -> std::same_as<Var>;
-}
-|| requires(const N& norm, const Var& x, const ForwardContext& ctx) {
+concept QueryKeyNormPolicy = MadePerBlock<N> && requires(const N& norm, const Var& x, const ForwardContext& ctx) {
   { norm.query(x, ctx) } -> std::same_as<Var>;
-};
-template <class N>
-concept QueryKeyNormPolicy = MadePerBlock<N> && NormsQueries<N> && requires(const N& norm, const Var& x) {
   { norm.key(x) } -> std::same_as<Var>;
 };
 
@@ -216,9 +210,10 @@ consteval bool contracts_hold() {
         "FeedForward needs FeedForward(ParameterFactory&, prefix, biases) and a const feed_forward(h) giving a Var");
     static_assert(HeadsPolicy<typename S::Heads>,
                   "Heads needs `static std::int64_t width(const Sizes&)` and `static Var join(o_BHTD)`");
-    static_assert(QueryKeyNormPolicy<typename S::QueryKeyNorm>,
-                  "QueryKeyNorm needs QueryKeyNorm(ParameterFactory&, prefix), query(q) and key(k), each const and "
-                  "giving a Var");
+    static_assert(
+        QueryKeyNormPolicy<typename S::QueryKeyNorm>,
+        "QueryKeyNorm needs QueryKeyNorm(ParameterFactory&, prefix), query(q, ctx) and key(k), each const and "
+        "giving a Var");
     static_assert(FeaturesPolicy<typename S::Features>,
                   "Features needs Features(ParameterFactory&, prefix) and a const features(x) giving a Var");
     static_assert(attention_op_is_complete<typename AttentionPolicy<typename S::Attention>::Op>());

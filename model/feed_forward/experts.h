@@ -4,7 +4,7 @@
 // Experts are those of gpt-oss (2025), SwiGluExperts those of Mixtral (Jiang et al. 2024), whose softmax over all of r,
 // divided by its sum over the chosen, is the same p. SwiGluExpertsOfSoftmax do not divide: p is the k largest of the
 // softmax over all of r (OLMoE, Muennighoff et al. 2024). WithSharedExpert adds an expert that all tokens go through,
-// times a gate of its own: sigmoid(w . h) down(glu(gate_up(h))) (Qwen 1.5 MoE, 2024).
+// times a learned gate: sigmoid(w . h) down(glu(gate_up(h))) (Qwen 1.5 MoE, 2024).
 //
 // Of weights stored in a file only the chosen experts are read and computed. With weights in memory, as in training,
 // all experts are computed, and those that were not chosen are multiplied by zero: each step is one product with the

@@ -27,10 +27,7 @@ QueryKeyValue positioned_heads(const Var& qkv_BTE, const Position& position, con
     if (!ctx.cache) return position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);
   }
   auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());
-  if constexpr (requires { norm.query(q_BHTD, ctx); })
-    q_BHTD = position.rotate(norm.query(q_BHTD, ctx), ctx);
-  else
-    q_BHTD = position.rotate(norm.query(q_BHTD), ctx);
+  q_BHTD = position.rotate(norm.query(q_BHTD, ctx), ctx);
   k_BGTD = norm.key(k_BGTD);
   if (!ctx.cache) return {q_BHTD, position.rotate(k_BGTD, ctx), v_BGTD};
 

@@ -1,4 +1,4 @@
-// Norm policy: the RMS norm times a gate of its own output (GatedNorm, arXiv 2601.22966), which scales tokens and
+// Norm policy: the RMS norm times a gate that is computed from it (GatedNorm, arXiv 2601.22966), which scales tokens and
 // elements without an outlier in the residual stream.
 #pragma once
 

@@ -5,6 +5,7 @@
 #include "autograd/ops/convert_node.h"
 #include "autograd/ops/heads_node.h"
 #include "autograd/ops/norm_node.h"
+#include "model/forward_context.h"
 #include "model/parameter_factory.h"
 
 namespace sink {
@@ -12,7 +13,7 @@ namespace sink {
 struct NoQueryKeyNorm {
   static std::string name() { return "NoQueryKeyNorm"; }
   NoQueryKeyNorm(ParameterFactory&, const std::string&) {}
-  Var query(const Var& q_BHTD) const { return q_BHTD; }
+  Var query(const Var& q_BHTD, const ForwardContext&) const { return q_BHTD; }
   Var key(const Var& k_BGTD) const { return k_BGTD; }
 };
 
@@ -28,7 +29,9 @@ class RmsQueryKeyNorm {
         real_(make.real()),
         epsilon_(make.sizes().epsilon()) {}
 
-  Var query(const Var& q_BHTD) const { return rms_norm(convert(q_BHTD, real_), query_gain_, compute_, epsilon_); }
+  Var query(const Var& q_BHTD, const ForwardContext&) const {
+    return rms_norm(convert(q_BHTD, real_), query_gain_, compute_, epsilon_);
+  }
   Var key(const Var& k_BGTD) const { return rms_norm(convert(k_BGTD, real_), key_gain_, compute_, epsilon_); }
 
  private:
@@ -50,7 +53,7 @@ class RmsNormOfAllHeads {
         real_(make.real()),
         epsilon_(make.sizes().epsilon()) {}
 
-  Var query(const Var& q_BHTD) const { return normed(q_BHTD, query_gain_); }
+  Var query(const Var& q_BHTD, const ForwardContext&) const { return normed(q_BHTD, query_gain_); }
   Var key(const Var& k_BGTD) const { return normed(k_BGTD, key_gain_); }
 
  private:

@@ -101,7 +101,7 @@ struct illegal : baseline {
 struct QueriesOnly {
   static std::string name() { return "QueriesOnly"; }
   QueriesOnly(ParameterFactory&, const std::string&) {}
-  Var query(const Var& q_BHTD) const { return q_BHTD; }
+  Var query(const Var& q_BHTD, const ForwardContext&) const { return q_BHTD; }
 };
 struct illegal : baseline {
   using QueryKeyNorm = QueriesOnly;

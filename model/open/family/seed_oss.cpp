@@ -1,4 +1,4 @@
-// Seed-OSS: Qwen 2 with a width of heads of its own.
+// Seed-OSS: Qwen 2 whose config sets the width of a head.
 #include "model/open/family/family_parts.h"
 
 namespace sink::open_families {

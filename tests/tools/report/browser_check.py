@@ -664,7 +664,7 @@ def saved_csv(browser):
 
 
 def check_csv(browser, wrong):
-    """Every figure has a table of its values, of a name of its own but for figures of one run or of two tasks."""
+    """Every figure has a table of its values, each with another name but for figures of one run or of two tasks."""
     made = saved_csv(browser)
     short = [name for name, text in made if text.count("\n") < 2]
     if len(made) < 45 or short:
