@@ -8,7 +8,7 @@
 #include "autograd/tape.h"
 #include "engine/implementation.h"
 #include "eval/sink/attention_patterns.h"
-#include "tests/golden/model/golden_training.h"
+#include "tests/golden/model/golden_case.h"
 #include "train/training_run.h"
 
 using namespace sink;

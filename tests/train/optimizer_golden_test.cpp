@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "engine/implementation.h"
-#include "tests/golden/model/golden_training.h"
+#include "tests/golden/model/golden_case.h"
 #include "train/optimizers/optimizers.h"
 #include "train/run_config_table.h"
 

@@ -1,4 +1,5 @@
-// GoldenCase: one case of cases.safetensors, which make_golden.py writes, its model, and how the two are compared.
+// GoldenCase: one case of cases.safetensors, which make_golden.py writes, its model, how the two are compared, and the
+// settings of its training.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -13,6 +14,7 @@
 #include "tests/support/built_ablations.h"
 #include "tests/support/compare.h"
 #include "tests/support/expected_values.h"
+#include "train/training_run.h"
 
 namespace sink {
 
@@ -42,8 +44,7 @@ struct GoldenParameter {
 
 class GoldenCase {
  public:
-  explicit GoldenCase(const std::string& name)
-      : name(name), ablation(cases().text(name + "/ablation")) {
+  explicit GoldenCase(const std::string& name) : name(name), ablation(cases().text(name + "/ablation")) {
     std::istringstream settings(cases().text(name + "/settings")), table(cases().text(name + "/parameters"));
     std::string word, line;
     for (double value; settings >> word >> value;) settings_[word] = value;
@@ -190,6 +191,30 @@ void for_each_golden_case(F&& f) {
       if (test::is_built(golden.ablation)) f(golden);
     } catch (const std::exception& error) { FAIL_CHECK(name, ": ", error.what()); }
   }
+}
+
+// The same batch in every step.
+class OneBatch : public DataSource {
+ public:
+  explicit OneBatch(const Batch& batch) : batch_(batch) {}
+  std::int64_t vocabulary() const override { return batch_.vocabulary(); }
+  Batch train_batch(std::int64_t, std::int64_t, std::int64_t) const override { return batch_; }
+  Batch validation_batch(std::int64_t, std::int64_t) const override { return batch_; }
+  std::int64_t validation_sequences() const override { return batch_.sequences(); }
+  std::string token_text(std::int32_t id) const override { return std::to_string(id); }
+  std::int64_t train_tokens() const override { return 0; }
+
+ private:
+  Batch batch_;
+};
+
+// Without warm-up. What the optimiser is told is the caller's.
+inline RunConfig golden_config(const GoldenCase& golden, DType type) {
+  RunConfig config;
+  static_cast<Sizes&>(config) = golden.sizes();
+  config.precision = name_of(type);
+  config.warmup = 0;
+  return config;
 }
 
 }  // namespace sink
