@@ -264,7 +264,7 @@ FORMULAS = [
     ("clipping: not divided by the norm", OPS + "optimizer/update_math.h", "? clip / (norm + 1e-6) : 1.0", "? clip : 1.0",
      TESTS + "optimizer_golden_test"),
     ("AdamW: no bias correction of the mean", OPS + "optimizer/adamw.h", "step.learning_rate / (1 - std::pow(s.beta1, step.update))",
-     "step.learning_rate", TESTS + "adamw_test"),
+     "step.learning_rate", TESTS + "optimizer_golden_test"),
     ("Lion: the mean with beta1", OPS + "optimizer/lion.h", "m = k.beta2 * m + k.one_minus_beta2 * g;", "m = c;",
      TESTS + "update_test"),
     ("AdamW: one weight decay for all groups", "train/optimizers/element_wise_optimizer.h",
