@@ -30,48 +30,6 @@ struct Gate {
 
 }  // namespace
 
-TEST_CASE("gate: equals o * sigmoid(g) of PyTorch, a gate for each number and for each pair") {
-  // PyTorch 2.15 in double: (o.view(1, 2, G, 4 // G) * torch.sigmoid(g)[..., None]).reshape(1, 2, 4) and its autograd.
-  Tensor o = Tensor::from<double>({1, 2, 4}, {1, -2, 0.5, 3, 2, 0.25, -1, -4});
-  Tensor dy = Tensor::from<double>({1, 2, 4}, {1, -1, 0.5, 2, -0.5, 3, 1, 0.25});
-  Tensor g_numbers = Tensor::from<double>({1, 2, 4}, {0.5, -1, 2, 0, -3, 1, 0.25, -0.5});
-  Tensor g_pairs = Tensor::from<double>({1, 2, 2}, {0.5, -1, -3, 1});
-  for (DType dtype : {DType::F64, DType::F32}) {
-    double tolerance = dtype == DType::F64 ? 1e-15 : 2e-7;
-    Gate numbers(o.to(dtype), g_numbers.to(dtype), dy.to(dtype));
-    check_close("y", numbers.y,
-                Tensor::from<double>(
-                    {1, 2, 4}, {0.6224593312018546, -0.5378828427399902, 0.44039853898894116, 1.5, 0.09485174635513356,
-                                0.18276464465750122, -0.5621765008857981, -1.5101626751925816}),
-                tolerance);
-    check_close("do", numbers.d_o,
-                Tensor::from<double>(
-                    {1, 2, 4}, {0.6224593312018546, -0.2689414213699951, 0.44039853898894116, 1, -0.02371293658878339,
-                                2.193175735890015, 0.5621765008857981, 0.09438516719953635}),
-                tolerance);
-    check_close("dgate", numbers.dgate,
-                Tensor::from<double>(
-                    {1, 2, 4}, {0.2350037122015945, 0.3932238664829637, 0.026248396350876654, 1.5, -0.04517665973091214,
-                                0.1474589499311114, -0.24613408273759835, -0.2350037122015945}),
-                tolerance);
-    Gate pairs(o.to(dtype), g_pairs.to(dtype), dy.to(dtype));
-    check_close("y", pairs.y,
-                Tensor::from<double>(
-                    {1, 2, 4}, {0.6224593312018546, -1.2449186624037092, 0.13447071068499755, 0.8068242641099853,
-                                0.09485174635513356, 0.011856468294391695, -0.7310585786300049, -2.9242343145200196}),
-                tolerance);
-    check_close("do", pairs.d_o,
-                Tensor::from<double>(
-                    {1, 2, 4}, {0.6224593312018546, -0.6224593312018546, 0.13447071068499755, 0.5378828427399902,
-                                -0.02371293658878339, 0.14227761953270035, 0.7310585786300049, 0.18276464465750122}),
-                tolerance);
-    check_close("dgate", pairs.dgate,
-                Tensor::from<double>(
-                    {1, 2, 2}, {0.7050111366047834, 1.2288245827592617, -0.011294164932728034, -0.3932238664829637}),
-                tolerance);
-  }
-}
-
 TEST_CASE("gate: far from 0 a gate is open or shut") {
   for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
     Tensor g = Tensor::from<float>({1, 1, 2}, {1024, -1024}).to(dtype);
