@@ -17,14 +17,14 @@ engine/data 5480 57
 engine 5345 67
 autograd 1740 29
 model/open 4855 57
-model 3560 59
+model 3555 59
 train/studies 185 179
 train 5035 67
 eval 10415 123
-tools/report 3586 47
+tools/report 3590 47
 tools/sweep 2510 17
 tools 6135 188
-tests 43174 560
+tests 43220 561
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 
