@@ -19,10 +19,9 @@ void merge_heads_backward(const Tensor& do_BTC, Tensor& do_BHTD);
 void sum_heads(const Tensor& o_BHTD, Tensor& y_BTD);
 void sum_heads_backward(const Tensor& dy_BTD, Tensor& do_BHTD);
 
-SINK_BACKENDS(split_heads)
-SINK_BACKENDS(split_heads_backward)
-SINK_BACKENDS(merge_heads)
-SINK_BACKENDS(merge_heads_backward)
+// What a backend has of these: it moves H heads, which are heads [first_head, first_head + H) of every row.
+SINK_DECLARE_BACKENDS(void to_heads(const Tensor& rows_BTE, std::int64_t first_head, Tensor& heads_BHTD))
+SINK_DECLARE_BACKENDS(void to_rows(const Tensor& heads_BHTD, std::int64_t first_head, Tensor& rows_BTE))
 SINK_BACKENDS(sum_heads)
 SINK_BACKENDS(sum_heads_backward)
 

@@ -75,22 +75,13 @@ void sum_heads_backward_as(const Tensor& dy_BTD, Tensor& do_BHTD) {
 
 }  // namespace
 
-void split_heads(const Tensor& qkv_BTE, Tensor& q_BHTD, Tensor& k_BGTD, Tensor& v_BGTD) {
-  std::int64_t H = q_BHTD.dim(1), G = k_BGTD.dim(1);
-  move<true>(q_BHTD, qkv_BTE, 0);
-  move<true>(k_BGTD, qkv_BTE, H);
-  move<true>(v_BGTD, qkv_BTE, H + G);
+void to_heads(const Tensor& rows_BTE, std::int64_t first_head, Tensor& heads_BHTD) {
+  move<true>(heads_BHTD, rows_BTE, first_head);
 }
 
-void split_heads_backward(const Tensor& dq_BHTD, const Tensor& dk_BGTD, const Tensor& dv_BGTD, Tensor& dqkv_BTE) {
-  std::int64_t H = dq_BHTD.dim(1), G = dk_BGTD.dim(1);
-  move<false>(dq_BHTD, dqkv_BTE, 0);
-  move<false>(dk_BGTD, dqkv_BTE, H);
-  move<false>(dv_BGTD, dqkv_BTE, H + G);
+void to_rows(const Tensor& heads_BHTD, std::int64_t first_head, Tensor& rows_BTE) {
+  move<false>(heads_BHTD, rows_BTE, first_head);
 }
-
-void merge_heads(const Tensor& o_BHTD, Tensor& o_BTC) { move<false>(o_BHTD, o_BTC, 0); }
-void merge_heads_backward(const Tensor& do_BTC, Tensor& do_BHTD) { move<true>(do_BHTD, do_BTC, 0); }
 
 void sum_heads(const Tensor& o_BHTD, Tensor& y_BTD) {
   with_real<float, bf16>(o_BHTD.dtype(), [&](auto zero) { sum_heads_as<decltype(zero)>(o_BHTD, y_BTD); });

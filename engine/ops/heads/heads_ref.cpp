@@ -19,6 +19,8 @@ void for_each_place(const Tensor& heads_BHTD, const Tensor& rows_BTE, std::int64
           f(((b * H + h) * T + t) * D + d, (b * T + t) * E + (first_head + h) * D + d);
 }
 
+}  // namespace
+
 void to_heads(const Tensor& rows_BTE, std::int64_t first_head, Tensor& heads_BHTD) {
   const double* rows = rows_BTE.data<double>();
   double* heads = heads_BHTD.data<double>();
@@ -30,25 +32,6 @@ void to_rows(const Tensor& heads_BHTD, std::int64_t first_head, Tensor& rows_BTE
   double* rows = rows_BTE.data<double>();
   for_each_place(heads_BHTD, rows_BTE, first_head, [&](std::int64_t i, std::int64_t j) { rows[j] = heads[i]; });
 }
-
-}  // namespace
-
-void split_heads(const Tensor& qkv_BTE, Tensor& q_BHTD, Tensor& k_BGTD, Tensor& v_BGTD) {
-  std::int64_t H = q_BHTD.dim(1), G = k_BGTD.dim(1);
-  to_heads(qkv_BTE, 0, q_BHTD);
-  to_heads(qkv_BTE, H, k_BGTD);
-  to_heads(qkv_BTE, H + G, v_BGTD);
-}
-
-void split_heads_backward(const Tensor& dq_BHTD, const Tensor& dk_BGTD, const Tensor& dv_BGTD, Tensor& dqkv_BTE) {
-  std::int64_t H = dq_BHTD.dim(1), G = dk_BGTD.dim(1);
-  to_rows(dq_BHTD, 0, dqkv_BTE);
-  to_rows(dk_BGTD, H, dqkv_BTE);
-  to_rows(dv_BGTD, H + G, dqkv_BTE);
-}
-
-void merge_heads(const Tensor& o_BHTD, Tensor& o_BTC) { to_rows(o_BHTD, 0, o_BTC); }
-void merge_heads_backward(const Tensor& do_BTC, Tensor& do_BHTD) { to_heads(do_BTC, 0, do_BHTD); }
 
 void sum_heads(const Tensor& o_BHTD, Tensor& y_BTD) {
   std::int64_t B = o_BHTD.dim(0), H = o_BHTD.dim(1), TD = o_BHTD.dim(2) * o_BHTD.dim(3);
@@ -103,22 +86,28 @@ void check_split(const Tensor& qkv_BTE, const Tensor& q_BHTD, const Tensor& k_BG
 
 void split_heads(const Tensor& qkv_BTE, Tensor& q_BHTD, Tensor& k_BGTD, Tensor& v_BGTD) {
   check_split(qkv_BTE, q_BHTD, k_BGTD, v_BGTD);
-  SINK_SELECT(qkv_BTE, split_heads)(qkv_BTE, q_BHTD, k_BGTD, v_BGTD);
+  const std::int64_t H = q_BHTD.dim(1), G = k_BGTD.dim(1);
+  SINK_SELECT(qkv_BTE, to_heads)(qkv_BTE, 0, q_BHTD);
+  SINK_SELECT(qkv_BTE, to_heads)(qkv_BTE, H, k_BGTD);
+  SINK_SELECT(qkv_BTE, to_heads)(qkv_BTE, H + G, v_BGTD);
 }
 
 void split_heads_backward(const Tensor& dq_BHTD, const Tensor& dk_BGTD, const Tensor& dv_BGTD, Tensor& dqkv_BTE) {
   check_split(dqkv_BTE, dq_BHTD, dk_BGTD, dv_BGTD);
-  SINK_SELECT(dqkv_BTE, split_heads_backward)(dq_BHTD, dk_BGTD, dv_BGTD, dqkv_BTE);
+  const std::int64_t H = dq_BHTD.dim(1), G = dk_BGTD.dim(1);
+  SINK_SELECT(dqkv_BTE, to_rows)(dq_BHTD, 0, dqkv_BTE);
+  SINK_SELECT(dqkv_BTE, to_rows)(dk_BGTD, H, dqkv_BTE);
+  SINK_SELECT(dqkv_BTE, to_rows)(dv_BGTD, H + G, dqkv_BTE);
 }
 
 void merge_heads(const Tensor& o_BHTD, Tensor& o_BTC) {
   check_merged(o_BHTD, o_BTC);
-  SINK_SELECT(o_BHTD, merge_heads)(o_BHTD, o_BTC);
+  SINK_SELECT(o_BHTD, to_rows)(o_BHTD, 0, o_BTC);
 }
 
 void merge_heads_backward(const Tensor& do_BTC, Tensor& do_BHTD) {
   check_merged(do_BHTD, do_BTC);
-  SINK_SELECT(do_BTC, merge_heads_backward)(do_BTC, do_BHTD);
+  SINK_SELECT(do_BTC, to_heads)(do_BTC, 0, do_BHTD);
 }
 
 void sum_heads(const Tensor& o_BHTD, Tensor& y_BTD) {
