@@ -78,10 +78,8 @@ void check_int8(const LanguageModel& model, const std::string& path) {
                     printable(path) + " has none: use f32 or bf16",
                 Exit::usage);
   if (others.empty()) return;
-  std::string names;
-  for (const std::string& name : others) names += (names.empty() ? "" : ", ") + name;
   std::fprintf(stderr, "note: --precision int8: %.1f %% of the stored weights are multiplied in f32, those in %s\n",
-               100 * static_cast<double>(all - in_integers) / static_cast<double>(all), names.c_str());
+               100 * static_cast<double>(all - in_integers) / static_cast<double>(all), joined(others, ", ").c_str());
 }
 
 }  // namespace
@@ -99,9 +97,8 @@ EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation
   evaluated.checkpoint.path = path;
   auto& attributes = evaluated.checkpoint.attributes;
   if (!open.config.missing_unembedding.empty()) attributes["without_logits"] = "true";
-  std::string ends;
-  for (const std::int32_t id : end_tokens(open)) ends += (ends.empty() ? "" : " ") + std::to_string(id);
-  if (!ends.empty()) attributes["end_tokens"] = ends;
+  if (const auto ends = end_tokens(open); !ends.empty())
+    attributes["end_tokens"] = joined(ends, " ", [](std::int32_t id) { return std::to_string(id); });
   try {
     add_tokenizer(open, attributes);
   } catch (const Error& error) {  // only texts need it

@@ -5,7 +5,6 @@
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
 #include "engine/io/utf8.h"
-#include "eval/first_token.h"
 #include "eval/token_sequences.h"
 
 namespace sink {

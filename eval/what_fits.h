@@ -1,7 +1,6 @@
 // Finds by trial what fits into memory, for error messages.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 

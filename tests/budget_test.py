@@ -11,20 +11,20 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Folder, lines, files. A file belongs to the first folder whose path it begins with.
 FOLDERS = """
 engine/ops 14675 196
-engine/cuda 5565 66
-engine/io 5905 68
-engine/data 5480 57
-engine 5345 67
+engine/cuda 5560 66
+engine/io 5820 64
+engine/data 5475 57
+engine 5340 67
 autograd 1740 29
 model/open 4855 57
 model 3555 59
 train/studies 185 179
-train 5035 67
-eval 10415 123
-tools/report 3590 47
-tools/sweep 2510 17
+train 5090 63
+eval 10295 117
+tools/report 3585 47
+tools/sweep 2490 17
 tools 6135 188
-tests 43220 561
+tests 43205 560
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

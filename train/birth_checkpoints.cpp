@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <iterator>
 
-#include "engine/check.h"
 #include "engine/io/checkpoint.h"
 #include "engine/io/file.h"
 #include "engine/io/str_format.h"

@@ -86,7 +86,7 @@ class Optimizer {
   ParameterShards shards_;
   Tensor squares_;  // partial squared norms, one per kSquaredNormBlock gradient elements
   double weight_decay_;
-  std::string decay_;  // a group of decay_groups.h
+  std::string decay_;  // a group of decayed_part
   Sizes sizes_;
 };
 
@@ -95,6 +95,18 @@ class Optimizer {
 std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config,
                                           const ParameterShards& shards);
 std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config);
+
+// Which parameters decay: the setting --decay. Groups of the question which weights must decay for a sink to appear.
+//   all          every parameter, as in the paper
+//   matrices     weights of products, as is usual elsewhere: no embeddings, gains, biases, extra keys
+//   qk           the rows of attention.qkv.weight that make queries and keys
+//   vo           its rows that make values, and attention.out.weight
+//   ffn          weights of the feed-forward blocks
+//   embeddings   embedding.*.weight and unembedding.weight
+//   gains        gains of the norms
+//
+// The elements of a parameter that decay, counted from its first; empty if none does.
+Segment decayed_part(const ParameterInfo& parameter, const std::string& decay, const Sizes& sizes);
 
 // Weights of the products inside the blocks: matrices, without embeddings and without the unembedding.
 bool is_hidden_matrix(const Parameter& parameter);

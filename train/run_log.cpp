@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string_view>
@@ -177,8 +176,7 @@ std::vector<std::pair<std::string, double>> values_of(const Evaluation& e) {
     if (!is_known(measure, scalar, values)) return;
     if (scalar) found.emplace_back(key_of(measure, raw, false), *scalar);
     if constexpr (std::is_same_v<decltype(values), const std::vector<double>*>)
-      if (measure.axes == kByEpsilon)
-        found.emplace_back(key_of(measure, raw, true), (*values)[kPaperEpsilonIndex]);
+      if (measure.axes == kByEpsilon) found.emplace_back(key_of(measure, raw, true), (*values)[kPaperEpsilonIndex]);
   });
   return found;
 }

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cmath>
-#include <cstdio>
 #include <string>
+
+#include "engine/io/str_format.h"
 
 namespace sink {
 
@@ -22,9 +23,7 @@ inline std::string csv_field(const std::string& text) {
 // %.9g; what is not finite is an empty field.
 inline std::string csv_field(double value) {
   if (!std::isfinite(value)) return "";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
+  return str_format("%.9g", value);
 }
 
 }  // namespace sink

@@ -12,7 +12,6 @@
 #include <atomic>
 #include <cstdio>
 #include <ctime>
-#include <utility>
 
 #include "engine/check.h"
 #include "engine/io/file.h"

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "engine/check.h"
+#include "engine/io/str_format.h"
 
 namespace sink {
 namespace {
@@ -32,9 +32,7 @@ std::string with_escapes(std::string_view text, std::initializer_list<std::pair<
 
 void round_numbers(json& value, int digits_kept) {
   if (value.is_number_float()) {
-    char digits[32];
-    std::snprintf(digits, sizeof digits, "%.*g", digits_kept, value.get<double>());
-    const double rounded = std::strtod(digits, nullptr);
+    const double rounded = std::strtod(str_format("%.*g", digits_kept, value.get<double>()).c_str(), nullptr);
     if (!std::isfinite(rounded))
       value = nullptr;
     else if (rounded == std::floor(rounded) && std::abs(rounded) < 1e15)
@@ -79,4 +77,22 @@ std::string fill(const std::string& template_text, const std::vector<std::pair<s
   }
 }
 
+namespace svg {
+
+std::string pixel(double x) { return str_format("%.1f", x); }
+
+std::string text_at(double x, double y, const std::string& attributes, const std::string& text) {
+  return "<text" + (attributes.empty() ? "" : " " + attributes) + " x=\"" + pixel(x) + "\" y=\"" + pixel(y) + "\">" +
+         escape(text) + "</text>";
+}
+
+std::string figure(double width, double height, const std::string& style, const std::string& title,
+                   const std::string& elements) {
+  return str_format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %g %g\" width=\"%g\" role=\"img\">", width,
+                    height, width) +
+         "<style>" + style + "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<title>" + title +
+         "</title>\n" + elements + "</svg>\n";
+}
+
+}  // namespace svg
 }  // namespace sink

@@ -1,4 +1,4 @@
-// Text of HTML pages: escaping, JSON inside a page, and templates with {{name}} placeholders.
+// Text of HTML pages: escaping, JSON inside a page, templates with {{name}} placeholders, and SVG figures.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,4 +19,16 @@ std::string script_json(nlohmann::json value, int digits = 5);
 // Throws Error when a name is unknown.
 std::string fill(const std::string& template_text, const std::vector<std::pair<std::string, std::string>>& values);
 
+// Elements of an SVG figure. Coordinates are in pixels; classes refer to the style of the figure.
+namespace svg {
+
+// "12.3"
+std::string pixel(double x);
+// `attributes` as in class="small"; `text` is escaped.
+std::string text_at(double x, double y, const std::string& attributes, const std::string& text);
+// The whole figure, on white.
+std::string figure(double width, double height, const std::string& style, const std::string& title,
+                   const std::string& elements);
+
+}  // namespace svg
 }  // namespace sink

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace sink {
 
@@ -19,6 +21,15 @@ std::string in_quotes(std::string_view name);
 
 // Returns "1 run" or "2 runs" for the noun "run".
 std::string counted(std::int64_t count, const std::string& noun);
+
+// "a, b" of texts, or of what text_of(value) makes of each value.
+template <class Values, class TextOf = std::identity>
+std::string joined(const Values& values, const std::string& separator, TextOf text_of = {}) {
+  std::string text;
+  const char* before = "";
+  for (const auto& value : values) text.append(std::exchange(before, separator.c_str())).append(text_of(value));
+  return text;
+}
 
 // Writes untrusted text: through printable_lines() to a terminal, else unchanged. Must not be called with a part of a
 // character.

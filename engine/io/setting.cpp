@@ -1,7 +1,6 @@
 #include "engine/io/setting.h"
 
 #include <cctype>
-#include <cstdio>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -188,9 +187,7 @@ std::string SettingRule::expected() const {
 std::string SettingRule::kind() const {
   if (std::holds_alternative<double>(of_kind)) return "NUMBER";
   if (!std::holds_alternative<std::string>(of_kind)) return "INT";
-  std::string any;
-  for (const std::string& choice : choices) any += (any.empty() ? "" : "|") + choice;
-  return any.empty() ? "TEXT" : any;
+  return choices.empty() ? "TEXT" : joined(choices, "|");
 }
 
 SettingValue SettingRule::read(const std::string& text, const std::string& where) const {

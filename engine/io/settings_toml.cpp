@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
-#include <cstdio>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -21,7 +19,6 @@ namespace {
 
 constexpr std::size_t kShownOfLine = 40;  // bytes of a line in a message
 constexpr std::size_t kWords = 160;       // bytes of toml++'s message in ours
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kBlanks = " \t";
 
 std::string shown(std::string_view text, std::size_t most) {
@@ -130,7 +127,7 @@ class Lines {
 };
 
 std::string_view checked(std::string_view text, const std::string& where, Exit code) {
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  text = without_byte_order_mark(text);
   if (text.size() > kMaxSettingsBytes)
     throw Error(where + " has more than 1048576 bytes, the most that settings have; give a file of settings", code);
   return text;

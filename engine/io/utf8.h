@@ -21,6 +21,10 @@ std::string_view utf8_prefix(std::string_view text, std::size_t bytes);
 // `text` without the byte order mark (U+FEFF) that some editors write at the beginning of a file.
 std::string_view without_byte_order_mark(std::string_view text);
 
+// `text` without Unicode white space around it, as Python's strip() cuts it, and its length without that at its end.
+std::string_view without_white_space_around(std::string_view text);
+std::size_t without_white_space_at_end(std::string_view text);
+
 void append_utf8(std::string& text, std::uint32_t code);
 
 }  // namespace sink

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 
 #include "engine/stored/int8_portable.h"
 

@@ -5,10 +5,10 @@
 #include "engine/io/printable.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
-#include "eval/first_token.h"
 #include "eval/generate/continuation.h"
 #include "eval/model_path.h"
 #include "eval/sink/trained_on.h"
+#include "eval/text_sequences.h"
 #include "model/open/hf_export.h"
 #include "model/open/open_model.h"
 

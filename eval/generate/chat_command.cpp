@@ -10,7 +10,6 @@
 #include "engine/io/printable.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
-#include "eval/first_token.h"
 #include "eval/generate/continuation.h"
 #include "eval/generate/generation_options.h"
 #include "eval/input_options.h"

@@ -7,7 +7,6 @@
 
 #include "engine/io/compute_options.h"
 #include "engine/io/setting.h"
-#include "engine/precision.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
 #include "eval/generate/streaming.h"

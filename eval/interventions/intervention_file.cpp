@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <map>
 
 #include "engine/check.h"
@@ -113,12 +112,9 @@ class Entries {
     for (const TomlEntry& entry : section_.entries) {
       if (const TomlEntry* first = first_of(with_dashes(entry.key)); first != &entry)
         refuse(entry.line, "sets " + entry.key + " twice, first in line " + std::to_string(first->line));
-      if (std::find(asked_.begin(), asked_.end(), with_dashes(entry.key)) == asked_.end()) {
-        std::string known;
-        for (const std::string& key : asked_) known += (known.empty() ? "" : ", ") + key;
+      if (std::find(asked_.begin(), asked_.end(), with_dashes(entry.key)) == asked_.end())
         refuse(entry.line, "what = \"" + what + "\" has no " + in_quotes(entry.key) +
-                               did_you_mean(with_dashes(entry.key), asked_) + " (it has " + known + ")");
-      }
+                               did_you_mean(with_dashes(entry.key), asked_) + " (it has " + joined(asked_, ", ") + ")");
     }
   }
 

@@ -7,7 +7,6 @@
 #include "engine/io/html.h"
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
-#include "engine/io/svg.h"
 #include "engine/io/utf8.h"
 
 namespace sink {
@@ -116,10 +115,7 @@ std::string place_maps_svg(const Interventions& interventions, const std::vector
     top += drawn.height;
     width = std::max(width, drawn.width);
   }
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + formatted("%g", width) + " " +
-         formatted("%g", top) + "\" width=\"" + formatted("%g", width) + "\" role=\"img\"><style>" + kStyle +
-         "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<title>interventions</title>\n" + maps +
-         "</svg>\n";
+  return figure(width, top, kStyle, "interventions", maps);
 }
 
 }  // namespace sink

@@ -7,7 +7,6 @@
 #include "engine/io/html.h"
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
-#include "engine/io/svg.h"
 #include "engine/io/text_table.h"
 
 namespace sink {
@@ -86,37 +85,34 @@ std::string lens_json(const Lens& lens, const LensLabels& labels) {
 std::string lens_svg(const Lens& lens, const LensLabels& labels) {
   const auto T = static_cast<double>(labels.tokens_T.size()), rows = static_cast<double>(lens.size());
   const double width = kLeft + T * kCellWidth + 20, height = kTop + rows * kCellHeight + 40;
-  std::string svg =
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + svg::formatted("%g", width) + " " +
-      svg::formatted("%g", height) + "\" width=\"" + svg::formatted("%g", width) + "\" role=\"img\"><style>" + kStyle +
-      "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" + "<title>logit lens</title>\n" +
+  std::string elements =
       svg::text_at(8, 20, "class=\"title\"", "What would come next if the model ended after this layer?") +
       svg::text_at(8, 38, "class=\"small\"", "The darker a cell, the more probable its token. Below: the text.") + "\n";
   for (std::size_t l = 0; l < lens.size(); ++l) {
     const double y = kTop + (rows - 1 - static_cast<double>(l)) * kCellHeight;
-    svg += svg::text_at(kLeft - 8, y + 14, "class=\"small\" text-anchor=\"end\"",
-                        l == 0 ? "embed." : std::to_string(l - 1));
+    elements += svg::text_at(kLeft - 8, y + 14, "class=\"small\" text-anchor=\"end\"",
+                             l == 0 ? "embed." : std::to_string(l - 1));
     for (std::size_t t = 0; t < lens[l].size(); ++t) {
       const LensCell& cell = lens[l][t];
       const double x = kLeft + static_cast<double>(t) * kCellWidth;
       const int light = static_cast<int>(std::lround(255 - 205 * cell.probability));
-      svg += "<rect x=\"" + svg::pixel(x) + "\" y=\"" + svg::pixel(y) + "\" width=\"" + svg::pixel(kCellWidth - 1) +
-             "\" height=\"" + svg::pixel(kCellHeight - 1) + "\" fill=\"" +
-             str_format("rgb(%d,%d,%d)", light - 25 * (255 - light) / 205, light, 255 - (255 - light) / 2) +
-             "\"><title>" +
-             escape(printable(labels.token_text(cell.token)) +
-                    str_format(": p %.3f, KL %.3f nats", cell.probability, cell.divergence)) +
-             "</title></rect>" +
-             svg::text_at(x + 4, y + 14, cell.probability > 0.5 ? "class=\"light\"" : "",
-                          shown(labels.token_text(cell.token), 10)) +
-             "\n";
+      elements += "<rect x=\"" + svg::pixel(x) + "\" y=\"" + svg::pixel(y) + "\" width=\"" +
+                  svg::pixel(kCellWidth - 1) + "\" height=\"" + svg::pixel(kCellHeight - 1) + "\" fill=\"" +
+                  str_format("rgb(%d,%d,%d)", light - 25 * (255 - light) / 205, light, 255 - (255 - light) / 2) +
+                  "\"><title>" +
+                  escape(printable(labels.token_text(cell.token)) +
+                         str_format(": p %.3f, KL %.3f nats", cell.probability, cell.divergence)) +
+                  "</title></rect>" +
+                  svg::text_at(x + 4, y + 14, cell.probability > 0.5 ? "class=\"light\"" : "",
+                               shown(labels.token_text(cell.token), 10)) +
+                  "\n";
     }
   }
   for (std::size_t t = 0; t < labels.tokens_T.size(); ++t)
-    svg += svg::text_at(kLeft + 4 + static_cast<double>(t) * kCellWidth, kTop + rows * kCellHeight + 16,
-                        "font-weight=\"bold\"", shown(labels.token_text(labels.tokens_T[t]), 10)) +
-           "\n";
-  return svg + "</svg>\n";
+    elements += svg::text_at(kLeft + 4 + static_cast<double>(t) * kCellWidth, kTop + rows * kCellHeight + 16,
+                             "font-weight=\"bold\"", shown(labels.token_text(labels.tokens_T[t]), 10)) +
+                "\n";
+  return svg::figure(width, height, kStyle, "logit lens", elements);
 }
 
 }  // namespace sink

@@ -7,8 +7,8 @@
 
 #include "engine/check.h"
 #include "engine/io/bounded_json.h"
+#include "engine/io/utf8.h"
 #include "eval/generate/sampling.h"
-#include "eval/score/white_space.h"
 #include "model/key_value_cache.h"
 
 namespace sink {

@@ -11,7 +11,6 @@
 #include "engine/io/str_format.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
-#include "eval/first_token.h"
 #include "eval/input_options.h"
 #include "eval/json_output.h"
 #include "eval/score/accuracy.h"

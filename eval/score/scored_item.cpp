@@ -4,7 +4,7 @@
 
 #include "engine/check.h"
 #include "engine/io/bounded_json.h"
-#include "eval/score/white_space.h"
+#include "engine/io/utf8.h"
 
 namespace sink {
 namespace {

@@ -1,6 +1,5 @@
 #include "eval/sink/evaluate_command.h"
 
-#include <algorithm>
 #include <set>
 
 #include "engine/io/command_line.h"

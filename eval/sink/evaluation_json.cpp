@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "engine/io/str_format.h"
 #include "engine/tensor_view.h"
 
 namespace sink {
@@ -28,9 +29,7 @@ std::string utc_date() {
 Json rounded(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char digits[32];
-  std::snprintf(digits, sizeof digits, "%.9g", value);
-  return std::strtod(digits, nullptr);  // std::stod throws for subnormal values
+  return std::strtod(str_format("%.9g", value).c_str(), nullptr);  // std::stod throws for subnormal values
 }
 template <class T>
 Json rounded(const std::vector<T>& values) {

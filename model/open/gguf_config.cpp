@@ -2,12 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <initializer_list>
 #include <numbers>
 #include <optional>
-#include <string_view>
 
-#include "engine/check.h"
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
 #include "engine/ops/rotary/rotary.h"

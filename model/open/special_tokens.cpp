@@ -2,7 +2,6 @@
 // `added_tokens_decoder`.
 #include "model/open/special_tokens.h"
 
-#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>

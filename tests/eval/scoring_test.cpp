@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/io/bounded_json.h"
+#include "engine/io/utf8.h"
 #include "eval/score/accuracy.h"
 #include "eval/score/continuation_score.h"
 #include "eval/score/scored_item.h"
-#include "eval/score/white_space.h"
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"

@@ -1,13 +1,12 @@
 // --decay GROUP: one step changes the elements of the group as with --decay all and the others as without decay, to the
 // bit. What the groups contain is checked by their count of elements.
-#include "train/decay_groups.h"
-
 #include <doctest/doctest.h>
 
 #include <cstring>
 #include <functional>
 
 #include "model/all_ablations.h"
+#include "train/optimizer.h"
 #include "train/optimizers/optimizers.h"
 #include "train/training_run.h"
 

@@ -4,16 +4,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
-#include <set>
 #include <sstream>
 
 #include "engine/check.h"
 #include "engine/io/command_line.h"
+#include "engine/io/csv.h"
 #include "engine/io/program.h"
 #include "engine/io/text_table.h"
 #include "model/all_ablations.h"
 #include "model/size_settings.h"
-#include "engine/io/csv.h"
 #include "tools/study/study.h"
 
 namespace sink {

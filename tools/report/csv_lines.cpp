@@ -72,9 +72,7 @@ double CsvCell::number(double low, double high) const {
 
 std::string CsvCell::one_of(const std::vector<std::string>& choices) const {
   if (std::ranges::find(choices, text) != choices.end()) return text;
-  std::string all;
-  for (const std::string& choice : choices) all += (all.empty() ? "" : ", ") + (choice.empty() ? "nothing" : choice);
-  refuse("one of " + all);
+  refuse("one of " + joined(choices, ", ", [](const auto& choice) { return choice.empty() ? "nothing" : choice; }));
 }
 
 }  // namespace sink::report

@@ -1,5 +1,4 @@
 // Shuffles, barriers, asynchronous copies and approximations, against their documentation.
-#include <bit>
 #include <limits>
 
 #include "engine/rng.h"

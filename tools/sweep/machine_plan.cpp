@@ -3,7 +3,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -13,6 +12,7 @@
 
 #include "engine/check.h"
 #include "engine/io/printable.h"
+#include "engine/io/str_format.h"
 #include "tools/sweep/worker_processes.h"
 #include "train/dry_run.h"
 #include "train/run_config_table.h"
@@ -48,10 +48,7 @@ double measure(const TimedRun& timed) {
 }
 
 std::string speed_text(const MachinePlan& plan, double rate) {
-  char text[96];
-  std::snprintf(text, sizeof text, "%zu of %lld thread%s %.3g steps/s", plan.workers,
-                static_cast<long long>(plan.threads), plan.threads == 1 ? "" : "s", rate);
-  return text;
+  return str_format("%zu of %s %.3g steps/s", plan.workers, counted(plan.threads, "thread"), rate);
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <filesystem>
 #include <optional>
 #include <set>
 
@@ -158,18 +157,11 @@ std::vector<std::string> command_of(const Request& request, const std::string& p
   const auto add = [&](const std::string& flag, const std::string& value) {
     if (!value.empty()) words.insert(words.end(), {flag, value});
   };
-  const auto joined = [](const auto& values) {
-    std::string text;
-    for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
-    return text;
-  };
   add("--data", request.data);
   add("--chat", request.chat);
   add("--out", request.out);
-  std::vector<std::string> seeds;
-  for (std::uint64_t seed : request.seeds) seeds.push_back(std::to_string(seed));
-  add("--seeds", joined(seeds));
-  add("--only", joined(request.only));
+  add("--seeds", joined(request.seeds, ",", [](std::uint64_t seed) { return std::to_string(seed); }));
+  add("--only", joined(request.only, ","));
   for (const std::string& change : request.sets) add("--set", change);
   for (const std::string& file : request.earlier) add("--earlier", file);
   if (request.ranks > 1) add("--ranks", std::to_string(request.ranks));

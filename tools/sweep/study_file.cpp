@@ -49,10 +49,7 @@ class StudyReader {
   }
   // Throws Error (Exit::usage) with the problems, if there are any.
   void finish() const {
-    if (problems_.empty()) return;
-    std::string text;
-    for (const std::string& problem : problems_) text += (text.empty() ? "" : "; ") + problem;
-    throw Error(text, Exit::usage);
+    if (!problems_.empty()) throw Error(joined(problems_, "; "), Exit::usage);
   }
 
   // Values of the other kind are a problem: a text for a number or a truth, or one of these for a text.

@@ -1,6 +1,5 @@
 #include "tools/sweep/study_jobs.h"
 
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -17,6 +16,7 @@
 #include "engine/io/folder_lock.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
+#include "engine/io/str_format.h"
 #include "engine/threads.h"
 #include "eval/interventions/checkpoint_interventions.h"
 #include "model/model_checkpoint.h"
@@ -35,10 +35,8 @@ constexpr auto kMaxSaveTime = std::chrono::seconds(60);  // of a run whose sweep
 std::string result_of_run(const std::string& folder) {
   const report::Run done = report::read_run_folder(folder);
   if (!done.evaluation) throw Error(folder + " has no evaluation.json of its end", Exit::failure);
-  char text[120];
-  std::snprintf(text, sizeof text, "loss %.3f, Sink_1 %.1f %%, alpha_1 %.3f", done.evaluation->get("val_loss"),
-                done.evaluation->sink_at(0.3, false), done.evaluation->get("alpha_1"));
-  return text;
+  return str_format("loss %.3f, Sink_1 %.1f %%, alpha_1 %.3f", done.evaluation->get("val_loss"),
+                    done.evaluation->sink_at(0.3, false), done.evaluation->get("alpha_1"));
 }
 
 // Waits until no other process writes into the folder. Throws Error (Exit::usage), naming the process, if one still

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/check.h"
+#include "engine/io/printable.h"
 #include "model/all_ablations.h"
 #include "train/run_config_table.h"
 
@@ -60,9 +61,7 @@ class Expansion {
       if (!names_.empty() && !matched_.contains(name))
         add_problem("--only " + name + " must be one of the runs: " + names());
     if (problems_.empty()) return std::move(groups_);
-    std::string text = study_.path;
-    for (const std::string& problem : problems_) text += (&problem == &problems_.front() ? ": " : "; ") + problem;
-    throw Error(text, Exit::usage);
+    throw Error(study_.path + ": " + joined(problems_, "; "), Exit::usage);
   }
 
  private:
@@ -71,11 +70,7 @@ class Expansion {
       problems_.push_back(what);
   }
 
-  std::string names() const {
-    std::string text;
-    for (const std::string& name : names_) text += (text.empty() ? "" : ", ") + name;
-    return text;
-  }
+  std::string names() const { return joined(names_, ", "); }
 
   // Adds the groups from which the selected ones start to the selection; true if it grew.
   bool adds_starts() {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/check.h"
+#include "engine/io/printable.h"
 #include "tools/sweep/study_output.h"
 #include "tools/sweep/worker_processes.h"
 #include "train/run_config_table.h"
@@ -90,8 +91,7 @@ void make_tables(const std::string& file, bool force) {
   std::vector<std::string> words{"python3", "-B", program.empty() ? kProgram : program};
   if (force) words.push_back("--force");
   words.insert(words.end(), {"--", file});
-  std::string command;
-  for (const std::string& word : words) command += (command.empty() ? "" : " ") + shell_word(word);
+  const std::string command = joined(words, " ", shell_word);
   const int status = program.empty() ? kNoProgram : run_to_its_end(words);
   if (status == kNoProgram)
     std::fprintf(stderr, "sweep: the tables are not made: there is no %s; with both: %s\n",

@@ -1,7 +1,6 @@
 #include "train/distributed/sharded_state.h"
 
 #include <nlohmann/json.hpp>
-#include <utility>
 
 namespace sink {
 namespace {

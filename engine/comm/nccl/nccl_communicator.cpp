@@ -1,6 +1,5 @@
 #include "engine/comm/nccl/nccl_communicator.h"
 
-#include <algorithm>
 #include <cstring>
 
 #include "engine/comm/host_communicator.h"

@@ -1,6 +1,5 @@
 // The functions that -fsanitize=thread calls before every access of a kernel, for the race detector. This file is
 // compiled without -fsanitize=thread, and the sanitizer's library is not linked.
-#include <cstdint>
 
 #include "engine/cuda/emulated/races.h"
 

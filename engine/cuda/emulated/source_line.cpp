@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 
-#include <cstdint>
 #include <cstdio>
 
 namespace sink::emulated {

@@ -3,7 +3,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <memory>
 #include <utility>
 #include <vector>
 

@@ -1,6 +1,5 @@
 #include "engine/data/tokenizer/bpe_rules.h"
 
-#include <algorithm>
 #include <bit>
 #include <queue>
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "engine/data/tokenizer/metaspace.h"
 #include "engine/io/utf8.h"
 
 namespace sink {

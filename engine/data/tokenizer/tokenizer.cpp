@@ -1,7 +1,5 @@
 #include "engine/data/tokenizer/tokenizer.h"
 
-#include <algorithm>
-
 #include "engine/check.h"
 #include "engine/data/tokenizer/bpe_trainer.h"
 #include "engine/data/tokenizer/metaspace.h"

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
-#include <string_view>
 #include <unordered_map>
 
 #include "engine/data/tokenizer/added_tokens.h"

@@ -2,8 +2,6 @@
 // negative where the unembedding is not the embedding), which become metadata of these names; then f32, each kind of
 // tensor for all layers together, with LLaMA's own names (parse_llama2c). The size of the file must match exactly.
 
-#include <initializer_list>
-
 #include "engine/io/weights/weight_file.h"
 
 namespace sink {

@@ -1,7 +1,6 @@
 #include "engine/io/weights/metadata_value.h"
 
 #include <cstring>
-#include <limits>
 #include <optional>
 
 #include "engine/check.h"

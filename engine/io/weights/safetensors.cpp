@@ -6,7 +6,6 @@
 #include <map>
 #include <vector>
 
-#include "engine/check.h"
 #include "engine/io/weights/safetensors_json.h"
 #include "engine/io/weights/weight_file.h"
 

@@ -1,6 +1,5 @@
 #include "engine/io/weights/safetensors_json.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 

@@ -15,6 +15,7 @@
 #include "engine/check.h"
 #include "engine/io/failed_download.h"
 #include "engine/io/file.h"
+#include "engine/io/str_format.h"
 
 namespace sink {
 namespace {
@@ -46,9 +47,7 @@ struct PartName {
   std::int64_t number = 0, count = 0;
 
   std::string of(std::int64_t n) const {
-    char text[32];
-    std::snprintf(text, sizeof text, "-%05d-of-%05d", static_cast<int>(n), static_cast<int>(count));
-    return stem + text + end;
+    return stem + str_format("-%05d-of-%05d", static_cast<int>(n), static_cast<int>(count)) + end;
   }
 };
 

@@ -1,6 +1,5 @@
 // A GPU as the device of kernels.so: what nvidia_device.cpp and nvidia_launch.cpp are to the engine, with the caller's
 // stream. Needs the CUDA runtime only.
-#include <cstdint>
 #include <string>
 
 #include "engine/check.h"
