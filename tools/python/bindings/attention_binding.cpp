@@ -44,9 +44,9 @@ std::map<std::string, AttentionFunctions>& operations() {
 const AttentionFunctions& operation_named(const std::string& name) {
   const auto found = operations().find(name);
   if (found != operations().end()) return found->second;
-  std::string known;
-  for (const auto& [other, functions] : operations()) known += (known.empty() ? "" : ", ") + other;
-  throw Error("there is no attention operation " + printable(name) + ": expected one of " + known, Exit::usage);
+  throw Error("there is no attention operation " + printable(name) + ": expected one of " +
+                  joined(operations(), ", ", [](const auto& one) { return one.first; }),
+              Exit::usage);
 }
 
 DType dtype_of_given(const Given& x, const char* name) {

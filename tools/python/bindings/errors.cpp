@@ -1,5 +1,4 @@
-#include "tools/python/bindings/errors.h"
-
+// The exceptions of the module.
 #include <exception>
 #include <filesystem>
 #include <string>
@@ -7,6 +6,7 @@
 #include "engine/check.h"
 #include "engine/io/hdf5_index.h"
 #include "engine/io/printable.h"
+#include "tools/python/bindings/bindings.h"
 
 namespace sink::python {
 namespace {

@@ -18,7 +18,6 @@
 #include "tools/python/bindings/arrays.h"
 #include "tools/python/bindings/bindings.h"
 #include "tools/python/bindings/computation.h"
-#include "tools/python/bindings/key_sums.h"
 #include "tools/python/bindings/model_handle.h"
 #include "tools/python/bindings/sink_scores.h"
 

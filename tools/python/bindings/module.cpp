@@ -4,7 +4,6 @@
 #include "engine/io/build_info.h"
 #include "tools/python/bindings/bindings.h"
 #include "tools/python/bindings/computation.h"
-#include "tools/python/bindings/errors.h"
 
 NB_MODULE(_core, module) {
   module.doc() = "The engine of sinklab. Use the package sinklab, which documents its functions.";
