@@ -177,6 +177,9 @@ struct qwen2_moe : qwen2 { using FeedForward = WithSharedExpert<SwiGluExpertsOfS
 struct olmoe : llama { using QueryKeyNorm = RmsNormOfAllHeads; using FeedForward = SwiGluExpertsOfSoftmax; };
 struct gemma : llama { using FeedForward = GeGluTanh; };
 struct starcoder2 : gpt2 { using Position = Rotary; using Unembedding = OwnUnembedding; };
+struct olmo : llama { using Norm = LayerNorm; };
+struct stablelm : qwen2 { using Norm = LayerNorm; };
+struct nemotron : olmo { using FeedForward = ReluSquaredFeedForward; };
 struct cohere : llama { using Placement = ParallelResidual; using Norm = LayerNorm; };
 struct glm4 : qwen2 { using Placement = SandwichNorm; };
 struct exaone4 : qwen3 { using Position = Llama3Rotary; using Placement = OutputNorm; };

@@ -279,6 +279,9 @@ ABLATIONS = {
     "gemma": A(activation=gelu_tanh),
     "starcoder2": A(norm="layer", glu=False, activation=gelu_tanh, biases="all"),
     "cohere": A(placement="parallel", norm="layer"),
+    "olmo": A(norm="layer"),
+    "stablelm": A(norm="layer", biases="qkv"),
+    "nemotron": A(norm="layer", glu=False, activation=lambda x: torch.relu(x) ** 2),
     "glm4": A(placement="sandwich", biases="qkv"),
     "exaone4": A(placement="output", qk_norm="head", turns="llama3"),
     "olmo2": A(placement="output", qk_norm="all"),
@@ -342,6 +345,8 @@ def cases():
     own_sizes["mixtral"] = dict(heads=4, kv_heads=2, window=5, rotary_base=500.0, experts=5, chosen_experts=2)
     own_sizes["qwen3_moe"] = own_sizes["olmoe"] = dict(heads=4, kv_heads=2, rotary_base=500.0, norm_epsilon=1e-3, experts=7, chosen_experts=3)
     own_sizes["starcoder2"] = own_sizes["gemma"] = dict(heads=4, kv_heads=2, rotary_base=500.0)
+    own_sizes["olmo"] = dict(heads=4, kv_heads=2, rotary_base=500.0)
+    own_sizes["stablelm"] = own_sizes["nemotron"] = dict(heads=4, kv_heads=2, rotary_part=0.5, rotary_base=300.0)
     own_sizes["cohere"] = dict(heads=4, kv_heads=2, window=3, global_every=2, no_rope_every=2)
     own_sizes["glm4"] = dict(heads=4, kv_heads=2, rotary_part=0.5, rotary_base=300.0)
     own_sizes["exaone4"] = dict(own_sizes["llama3"], heads=4, kv_heads=2)
