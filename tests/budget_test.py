@@ -20,11 +20,11 @@ model/open 4855 57
 model 3560 59
 train/studies 185 179
 train 5035 67
-eval 10415 123
+eval 10480 125
 tools/report 3615 49
 tools/sweep 2510 17
-tools 6135 188
-tests 45065 824
+tools 6510 193
+tests 45225 825
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 
