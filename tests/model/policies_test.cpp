@@ -92,6 +92,37 @@ TEST_CASE("output gate: zero weights halve every head, and a gate per head is a 
   CHECK(difference(*gated, *plain) < 1e-12);
 }
 
+TEST_CASE("truncated gate: that of a head whose weights after the first eighth of the elements are 0") {
+  auto truncated = make_model("gate_truncated"), by_head = make_model("gate_head");
+  CHECK(difference(*truncated, *by_head) > 1e-3);
+  const std::int64_t C = small_sizes().width, read = C / 8;
+  for (std::int64_t layer = 0; layer < small_sizes().layers; ++layer) {
+    const std::string name = "blocks." + std::to_string(layer) + ".attention.gate.weight";
+    Tensor w = parameter_of(*truncated, name).master();
+    CHECK(w.shape() == Shape{small_sizes().heads, read});
+    set(*by_head, name, [&](std::int64_t n, double) { return n % C < read ? w.item(n / C * read + n % C) : 0; });
+  }
+  CHECK(difference(*truncated, *by_head) < 1e-12);
+}
+
+TEST_CASE("swish gate: zero weights shut it, and no bound is above it") {
+  auto swish = make_model("gate_swish"), element = make_model("gate_element"), plain = make_model("baseline");
+  // With weights 1e6 times as large, a gate is 0 or its logit; that of an element is 0 or 1.
+  set_in_blocks(*swish, "attention.gate.weight", [](std::int64_t, double old) { return 1e6 * old; });
+  set_in_blocks(*element, "attention.gate.weight", [](std::int64_t, double old) { return 1e6 * old; });
+  CHECK(difference(*swish, *element) > 1);
+  set_in_blocks(*swish, "attention.gate.weight", constant(0));
+  set_in_blocks(*plain, "attention.out.weight", constant(0));
+  CHECK(difference(*swish, *plain) < 1e-12);
+}
+
+TEST_CASE("value gate: a gate of each element of the output where a token sees itself alone") {
+  Sizes alone = small_sizes();
+  alone.window = 1;
+  CHECK(difference(*make_model("gate_value", alone), *make_model("gate_element", alone)) < 1e-12);
+  CHECK(difference(*make_model("gate_value"), *make_model("gate_element")) > 1e-3);
+}
+
 TEST_CASE("affine gate: zero weights halve every head, and a large bias adds half of the mean value") {
   auto affine = make_model("gate_affine"), plain = make_model("baseline");
   set_in_blocks(*affine, "attention.gate.weight", constant(0));
