@@ -18,7 +18,7 @@ engine 5345 67
 autograd 1765 29
 model/open 4855 57
 model 3630 59
-train/studies 185 179
+train/studies 185 181
 train 5035 67
 eval 10480 125
 tools/report 3615 49
