@@ -168,19 +168,18 @@ EvalCommand atlas_command(CLI::App& app, const Ablation&) {
   options->texts.context = kPaperContext;
   CLI::App* atlas = app.add_subcommand(
       "atlas",
-      "Compares the attention sinks of several models on the same texts, with and without the begin token. A model "
-      "that cannot be measured is a row with the reason, and the exit code is then 3.");
+      "Compares the sinks of several models. Each reads the same texts, with and without its begin token. A model that "
+      "cannot be measured is a line with the reason, and the exit code is then 3.");
   atlas->add_option("models", options->models, kWhatIsEvaluated)->required();
-  atlas->add_option("--text-file", options->texts.text_file, "JSONL; a text in each line, {\"text\": \"...\"}")
+  atlas->add_option("--text-file", options->texts.text_file, "JSONL of texts; {\"text\": \"...\"} in each line")
       ->required();
   atlas->add_option("--context", options->texts.context, "tokens per text, the begin token among them")
       ->check(whole_number(2))
       ->capture_default_str();
-  atlas->add_option("--data", options->texts.data, "data folder of the tokenizer, for models without one");
+  atlas->add_option("--data", options->texts.data, "folder of a tokenizer; for models that have none");
   atlas
       ->add_option("--score", options->scores,
-                   "what `sinklab score` wrote for a model, once for each model in their order; adds the accuracy; "
-                   "- for none")
+                   "scores of a model; what `sinklab score` wrote, once for each model in their order, - for none")
       ->allow_extra_args(false);
   atlas->add_option("--picture", options->picture, "write Sink_1 of all models as SVG to this file");
   add_compute_options(atlas, options->compute);
