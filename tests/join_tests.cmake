@@ -2,7 +2,7 @@
 # cases of its source, and a target of the build. The sources know nothing of it: each is included into a namespace of its
 # own, after every header that one of them includes.
 option(SINK_JOIN_TESTS "Compile the tests in few programs; OFF: each is a program build/.../tests/NAME" ON)
-set(tests_in_a_program 12)
+set(tests_in_a_program 24)
 
 # Whether `source` can be joined. Not what defines macros, opens another namespace or includes a list of macros; nor a
 # test that links more than the others.

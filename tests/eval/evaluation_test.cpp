@@ -1,4 +1,6 @@
-// All values of an Evaluation, against direct sums over whole attention patterns and vectors of small models in double.
+// Values of an Evaluation that golden models do not have (transformer_golden_test compares alpha, sinks, sums, norms
+// and products with PyTorch's), against direct sums over whole attention patterns and vectors of small models in
+// double.
 #include "eval/sink/evaluation.h"
 
 #include <doctest/doctest.h>
@@ -24,7 +26,6 @@ constexpr std::int64_t kN = 5, kT = 13;
 
 struct Case {
   const char* ablation;
-  bool rows_sum_to_one;
   Evaluation::Extra extra = Evaluation::Extra::none;
   std::int64_t kv_heads = 0, window = 0, prefix = 0;
 };
@@ -56,21 +57,17 @@ std::unique_ptr<LanguageModel> model_of(const Case& c) {
 // Keeps whole maps and vectors.
 struct Everything final : HiddenStateHooks {
   struct Layer {
-    Tensor q_BHTD, k_BGTD, v_BGTD;
+    Tensor v_BGTD;
     std::vector<Tensor> maps_BH;
-    bool extra_key;
   };
   void hidden_state(std::int64_t l, const Tensor& x_BTC) override { states[l] = x_BTC.clone(); }
-  void residual_before_norm(std::int64_t layer, const Tensor& x_BTC) override {
-    before_norm[layer + 1] = x_BTC.clone();
-  }
   void attention(AttentionPoint& view) override {
-    Layer layer{view.q_BHTD.clone(), view.k_BGTD.clone(), view.v_BGTD.clone(), {}, view.has_extra_key};
+    Layer layer{view.v_BGTD.clone(), {}};
     for (std::int64_t bh = 0; bh < view.q_BHTD.dim(0) * view.q_BHTD.dim(1); ++bh)
       layer.maps_BH.push_back(view.pattern(bh / view.q_BHTD.dim(1), bh % view.q_BHTD.dim(1)));
     layers.push_back(layer);
   }
-  std::map<std::int64_t, Tensor> states, before_norm;
+  std::map<std::int64_t, Tensor> states;
   std::vector<Layer> layers;
 };
 
@@ -81,192 +78,21 @@ std::vector<double> row(const Tensor& x, std::int64_t r) {
   for (std::size_t c = 0; c < x_RC.shape(1); ++c) found.push_back(x_RC(r, c));
   return found;
 }
-double dot(const std::vector<double>& x, const std::vector<double>& y) {
-  double sum = 0;
-  for (std::size_t d = 0; d < x.size(); ++d) sum += x[d] * y[d];
-  return sum;
+double norm(const std::vector<double>& x) {
+  double squares = 0;
+  for (double x_d : x) squares += x_d * x_d;
+  return std::sqrt(squares);
 }
-double norm(const std::vector<double>& x) { return std::sqrt(dot(x, x)); }
+double mean_of(const ValueTable& table) {
+  double sum = 0, count = 0;
+  for (const std::vector<double>& row : table)
+    for (double value : row) sum += value, ++count;
+  return sum / count;
+}
 
 bool sees(const Case& c, std::int64_t extra_tokens, std::int64_t i, std::int64_t j) {
   std::int64_t prefix = c.prefix > 0 ? c.prefix + extra_tokens : 0;
   return j < prefix || (j <= i && (c.window == 0 || j > i - c.window));
-}
-
-void check_norms(const ValueTable& norms, std::size_t rows, const std::function<Tensor(std::size_t)>& tensor) {
-  REQUIRE(norms.size() == rows);
-  for (std::size_t l = 0; l < rows; ++l) {
-    Tensor x = tensor(l);
-    std::int64_t P = x.dim(-2), groups = x.size() / (P * x.dim(-1));
-    REQUIRE(static_cast<std::int64_t>(norms[l].size()) == P);
-    for (std::int64_t t = 0; t < P; ++t) {
-      double sum = 0;
-      for (std::int64_t g = 0; g < groups; ++g) sum += norm(row(x, g * P + t));
-      CHECK(norms[l][static_cast<std::size_t>(t)] == Approx(sum / static_cast<double>(groups)).epsilon(1e-10));
-    }
-  }
-}
-
-// Mean over sequences of |h_1| / mean |h_t|.
-double massive(const Tensor& x_BTC) {
-  double ratio = 0;
-  std::int64_t B = x_BTC.dim(0), P = x_BTC.dim(1);
-  for (std::int64_t b = 0; b < B; ++b) {
-    double others = 0;
-    for (std::int64_t t = 1; t < P; ++t) others += norm(row(x_BTC, b * P + t)) / static_cast<double>(P - 1);
-    ratio += norm(row(x_BTC, b * P)) / others / static_cast<double>(B);
-  }
-  return ratio;
-}
-
-// The values of one attention pattern, by the definitions.
-struct MapNumbers {
-  std::vector<double> alpha;  // real keys
-  double star = 0, row_sum = 0, extra_key_weight = 0, entropy = 0;
-};
-MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool extra_key, bool proxy) {
-  std::int64_t P = map.dim(0), E = extra_key;
-  REQUIRE(map.dim(1) == P + E);
-  const auto rows_of = [&](std::int64_t j) {  // that see position j
-    double rows = 0;
-    for (std::int64_t i = 0; i < P; ++i) rows += sees(c, X, i, j);
-    return rows;
-  };
-  MapNumbers numbers{std::vector<double>(static_cast<std::size_t>(kT), 0.0)};
-  std::vector<double> column(static_cast<std::size_t>(P + E), 0.0);
-  for (std::int64_t i = 0; i < P; ++i) {
-    std::vector<double> a = row(map, i), p = a;
-    double absolute_sum = 0;
-    for (double weight : a) absolute_sum += std::abs(weight);
-    for (double& weight : p) weight = c.rows_sum_to_one ? weight : std::abs(weight) / (absolute_sum + 1e-8);
-    for (std::size_t j = 0; j < a.size(); ++j) {
-      column[j] += proxy ? p[j] : a[j];
-      if (p[j] > 0) numbers.entropy -= p[j] * std::log(p[j]) / static_cast<double>(P);
-      (E == 1 && j == 0 ? numbers.extra_key_weight : numbers.row_sum) += a[j] / static_cast<double>(P);
-    }
-  }
-  for (std::int64_t k = 0; k < kT; ++k)
-    numbers.alpha[static_cast<std::size_t>(k)] = column[static_cast<std::size_t>(E + X + k)] / rows_of(X + k);
-  if (extra_key) numbers.star = (1 + column[0]) / static_cast<double>(kT + 1);
-  if (X == 1) numbers.star = column[0] / rows_of(0);
-  return numbers;
-}
-
-// Returns alpha_1 by layer and head as computed here.
-ValueTable check_scores(const SinkScores& scores, const Case& c, const Everything& seen, std::int64_t X, bool proxy) {
-  std::size_t L = seen.layers.size(), H = 4;
-  ValueTable alpha_1(L, std::vector<double>(H));
-  double maps = static_cast<double>(L * H * kN);
-  std::vector<double> alpha_k(10, 0), star_sink(3, 0);
-  ValueTable sink_k(3, std::vector<double>(10, 0));
-  double star = 0;
-  for (std::size_t l = 0; l < L; ++l)
-    for (std::size_t h = 0; h < H; ++h) {
-      std::vector<double> alpha_lh(10, 0);
-      double star_lh = 0;
-      for (std::size_t b = 0; b < kN; ++b) {
-        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * H + h], c, X, seen.layers[l].extra_key, proxy);
-        for (std::size_t k = 0; k < 10; ++k) {
-          alpha_lh[k] += numbers.alpha[k] / kN;
-          alpha_k[k] += numbers.alpha[k] / maps;
-          for (std::size_t e = 0; e < 3; ++e)
-            sink_k[e][k] += (numbers.alpha[k] > 0.2 + 0.1 * static_cast<double>(e)) * 100 / maps;
-        }
-        star_lh += numbers.star / kN;
-        star += numbers.star / maps;
-        for (std::size_t e = 0; e < 3; ++e)
-          star_sink[e] += (numbers.star > 0.2 + 0.1 * static_cast<double>(e)) * 100 / maps;
-      }
-      alpha_1[l][h] = alpha_lh[0];
-      CHECK(scores.alpha_1_layer_head[l][h] == Approx(alpha_lh[0]).epsilon(1e-9));
-      for (std::size_t k = 0; k < 10; ++k)
-        CHECK(scores.alpha_layer_head_k[l][h][k] == Approx(alpha_lh[k]).epsilon(1e-9));
-      if (scores.has_star()) CHECK(scores.alpha_star_layer_head[l][h] == Approx(star_lh).epsilon(1e-9));
-    }
-  for (std::size_t k = 0; k < 10; ++k) {
-    CHECK(scores.alpha_k[k] == Approx(alpha_k[k]).epsilon(1e-9));
-    for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_k_epsilon[e][k] == Approx(sink_k[e][k]).epsilon(1e-9));
-  }
-  CHECK(scores.has_star() == (c.extra != Evaluation::Extra::none));
-  if (!scores.has_star()) return alpha_1;
-  CHECK(scores.alpha_star == Approx(star).epsilon(1e-9));
-  for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_star[e] == Approx(star_sink[e]).epsilon(1e-9));
-  return alpha_1;
-}
-
-// The largest value of a table that was computed here.
-struct Largest {
-  double value = -INFINITY;
-  std::size_t layer = 0, head = 0;
-};
-Largest largest_of(const ValueTable& table) {
-  Largest largest;
-  for (std::size_t l = 0; l < table.size(); ++l)
-    for (std::size_t h = 0; h < table[l].size(); ++h)
-      if (table[l][h] > largest.value) largest = {table[l][h], l, h};
-  return largest;
-}
-
-void check_largest(const Evaluation& e, const Largest& proxy) {
-  CHECK(e.alpha_1_max == Approx(proxy.value).epsilon(1e-9));
-  const auto [layer, head] = largest_cell(e.proxy.alpha_1_layer_head);
-  CHECK(layer == static_cast<std::int64_t>(proxy.layer));
-  CHECK(head == static_cast<std::int64_t>(proxy.head));
-}
-
-// The split of q . k over pairs (i, j) of rows i > 0: of key 0, or of all others.
-void check_split(const ValueTable& dot_LH, const ValueTable& norm_product_LH, const ValueTable& cosine_LH,
-                 const Case& c, const Everything& seen, std::int64_t X, bool first) {
-  for (std::size_t l = 0; l < seen.layers.size(); ++l) {
-    const auto& layer = seen.layers[l];
-    std::int64_t H = layer.q_BHTD.dim(1), G = layer.k_BGTD.dim(1), P = layer.q_BHTD.dim(2);
-    for (std::int64_t h = 0; h < H; ++h) {
-      double products = 0, norms = 0, cosines = 0;
-      for (std::int64_t b = 0; b < kN; ++b) {
-        double product = 0, norm_product = 0, cosine = 0, pairs = 0;
-        for (std::int64_t i = 1; i < P; ++i)
-          for (std::int64_t j = first ? 0 : 1; j < (first ? 1 : P); ++j) {
-            if (!sees(c, X, i, j)) continue;
-            std::vector<double> q = row(layer.q_BHTD, (b * H + h) * P + i);
-            std::vector<double> k = row(layer.k_BGTD, (b * G + h / (H / G)) * P + j);
-            product += dot(q, k);
-            norm_product += norm(q) * norm(k);
-            cosine += dot(q, k) / (norm(q) * norm(k));
-            ++pairs;
-          }
-        products += product / pairs / kN;
-        norms += norm_product / pairs / kN;
-        cosines += cosine / pairs / kN;
-      }
-      CHECK(dot_LH[l][static_cast<std::size_t>(h)] == Approx(products).epsilon(1e-9));
-      CHECK(norm_product_LH[l][static_cast<std::size_t>(h)] == Approx(norms).epsilon(1e-9));
-      CHECK(cosine_LH[l][static_cast<std::size_t>(h)] == Approx(cosines).epsilon(1e-9));
-    }
-  }
-}
-
-void check_masses(const Evaluation& e, const Case& c, const Everything& seen, std::int64_t X) {
-  double row_sum = 0, extra_key_weight = 0, entropy = 0, heads = 0;
-  for (std::size_t l = 0; l < seen.layers.size(); ++l)
-    for (std::size_t h = 0; h < 4; ++h) {
-      MapNumbers sum;
-      for (std::size_t b = 0; b < kN; ++b) {
-        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * 4 + h], c, X, seen.layers[l].extra_key, true);
-        sum.row_sum += numbers.row_sum / kN;
-        sum.extra_key_weight += numbers.extra_key_weight / kN;
-        sum.entropy += numbers.entropy / kN;
-      }
-      CHECK(e.row_sum_layer_head[l][h] == Approx(sum.row_sum).epsilon(1e-9));
-      if (c.extra == Evaluation::Extra::key)
-        CHECK(e.extra_key_weight_layer_head[l][h] == Approx(sum.extra_key_weight).epsilon(1e-9));
-      CHECK(e.entropy_layer_head[l][h] == Approx(sum.entropy).epsilon(1e-9));
-      row_sum += sum.row_sum, extra_key_weight += sum.extra_key_weight, entropy += sum.entropy, ++heads;
-    }
-  CHECK(e.row_sum == Approx(row_sum / heads).epsilon(1e-9));
-  CHECK(e.extra_key_weight_layer_head.empty() == (c.extra != Evaluation::Extra::key));
-  if (c.extra == Evaluation::Extra::key) CHECK(e.extra_key_weight == Approx(extra_key_weight / heads).epsilon(1e-9));
-  CHECK(e.entropy == Approx(entropy / heads).epsilon(1e-9));
-  if (c.rows_sum_to_one) CHECK(row_sum / heads + extra_key_weight / heads == Approx(1));
 }
 
 // The mean share of the first value in the output of a head and sequence. `extra_v` is the extra key's value; empty: it
@@ -355,23 +181,23 @@ void check_loss_by_position(LanguageModel& model, const Batch& input, const Eval
 }
 
 const std::vector<Case> kCases{
-    {"baseline", true},
-    {"baseline", true, Evaluation::Extra::none, 2, 0, 0},
-    {"baseline", true, Evaluation::Extra::none, 0, 5, 0},
-    {"baseline", true, Evaluation::Extra::none, 0, 5, 3},
-    {"bias_kv", true, Evaluation::Extra::key},
-    {"bias_k", true, Evaluation::Extra::key, 0, 6, 2},
-    {"op_softmax1", true, Evaluation::Extra::key},
-    {"op_sink_logit", true, Evaluation::Extra::key, 2},
-    {"bias_sinktoken", true, Evaluation::Extra::token},
-    {"bias_sinktoken", true, Evaluation::Extra::token, 0, 5, 0},
-    {"bias_sinktoken", true, Evaluation::Extra::token, 0, 5, 2},
-    {"norm_post", true},
-    {"norm_sandwich", true},
-    {"pos_alibi", true},
-    {"op_sigmoid_none", false},
-    {"kern_elu_none", false},
-    {"kern_id_norm", false},
+    {"baseline"},
+    {"baseline", Evaluation::Extra::none, 2, 0, 0},
+    {"baseline", Evaluation::Extra::none, 0, 5, 0},
+    {"baseline", Evaluation::Extra::none, 0, 5, 3},
+    {"bias_kv", Evaluation::Extra::key},
+    {"bias_k", Evaluation::Extra::key, 0, 6, 2},
+    {"op_softmax1", Evaluation::Extra::key},
+    {"op_sink_logit", Evaluation::Extra::key, 2},
+    {"bias_sinktoken", Evaluation::Extra::token},
+    {"bias_sinktoken", Evaluation::Extra::token, 0, 5, 0},
+    {"bias_sinktoken", Evaluation::Extra::token, 0, 5, 2},
+    {"norm_post"},
+    {"norm_sandwich"},
+    {"pos_alibi"},
+    {"op_sigmoid_none"},
+    {"kern_elu_none"},
+    {"kern_id_norm"},
 };
 
 }  // namespace
@@ -409,7 +235,7 @@ void check_maps(const Evaluation& e, const Case& c, const Everything& seen, std:
   CHECK(shown == largest);
 }
 
-TEST_CASE("evaluation: every number equals a direct computation on whole maps") {
+TEST_CASE("evaluation: what golden models do not have equals a direct computation on whole maps") {
   double sinks = 0;
   int differ = 0;  // models whose largest raw alpha_1 is in another layer or head than the largest proxy alpha_1
   for (const Case& c : kCases) {
@@ -428,31 +254,20 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     CHECK(e.sequences == kN);
     CHECK(e.context == kT);
     CHECK(e.extra == c.extra);
-    const Largest raw = largest_of(check_scores(e.raw, c, seen, X, false)),
-                  proxy = largest_of(check_scores(e.proxy, c, seen, X, true));
-    check_largest(e, proxy);
-    differ += raw.layer != proxy.layer || raw.head != proxy.head;
-    check_masses(e, c, seen, X);
+    const auto [layer, head] = largest_cell(e.proxy.alpha_1_layer_head);
+    CHECK(e.alpha_1_max == e.proxy.alpha_1_layer_head[static_cast<std::size_t>(layer)][static_cast<std::size_t>(head)]);
+    differ += largest_cell(e.raw.alpha_1_layer_head) != std::pair(layer, head);
+    CHECK(e.row_sum == Approx(mean_of(e.row_sum_layer_head)).epsilon(1e-12));
+    CHECK(e.entropy == Approx(mean_of(e.entropy_layer_head)).epsilon(1e-12));
+    if (c.extra == Evaluation::Extra::key)
+      CHECK(e.extra_key_weight == Approx(mean_of(e.extra_key_weight_layer_head)).epsilon(1e-12));
     check_value_shares(*model, e, c, seen, X);
     check_kurtosis(e, seen);
     check_loss_by_position(*model, input, e);
-    check_split(e.first_key_dot, e.first_key_norm_product, e.first_key_cosine, c, seen, X, true);
-    check_split(e.other_keys_dot, e.other_keys_norm_product, e.other_keys_cosine, c, seen, X, false);
     sinks += e.proxy.sink_1[0];
 
-    check_norms(e.hidden_norm, 3, [&](std::size_t l) { return seen.states[static_cast<std::int64_t>(l)]; });
-    check_norms(e.key_norm, 2, [&](std::size_t l) { return seen.layers[l].k_BGTD; });
-    check_norms(e.value_norm, 2, [&](std::size_t l) { return seen.layers[l].v_BGTD; });
-    check_norms(e.hidden_before_norm_norm, seen.before_norm.size(),
-                [&](std::size_t l) { return seen.before_norm[static_cast<std::int64_t>(l) + 1]; });
-    CHECK((seen.before_norm.size() == 2) == (std::string(c.ablation) == "norm_post"));
+    CHECK((e.hidden_before_norm_norm.size() == 2) == (std::string(c.ablation) == "norm_post"));
     CHECK(e.largest_massive_ratio == std::max({e.massive_ratio[0], e.massive_ratio[1], e.massive_ratio[2]}));
-    for (std::size_t l = 0; l < 3; ++l)
-      CHECK(e.massive_ratio[l] == Approx(massive(seen.states[static_cast<std::int64_t>(l)])).epsilon(1e-9));
-    for (std::size_t l = 0; l < e.massive_ratio_before_norm.size(); ++l)
-      CHECK(e.massive_ratio_before_norm[l] ==
-            Approx(massive(seen.before_norm[static_cast<std::int64_t>(l) + 1])).epsilon(1e-9));
-
     double ratio = 0;
     for (const auto& norms : e.value_norm) {
       double others = 0;
@@ -566,7 +381,7 @@ TEST_CASE("evaluation: all maps of as many sequences as make a small file, of lo
 TEST_CASE("evaluation: the JSON's maps are the maps, row for row, to four digits") {
   for (const char* name : {"baseline", "bias_k", "bias_sinktoken", "kern_id_norm"}) {
     CAPTURE(name);
-    Case c{name, false};
+    Case c{name};
     if (!test::is_built(c.ablation)) continue;
     auto model = model_of(c);
     Batch input = random_tokens(23, kN, kT, 11);
@@ -633,7 +448,7 @@ TEST_CASE("input tokens: one repeated token makes NoPE's rows uniform (appendix 
     }
   }
   CHECK(differ);
-  auto model = model_of({"pos_nope", true});
+  auto model = model_of({"pos_nope"});
   Evaluation e = evaluate(*model, input, kN, true);
   double harmonic = 0;
   for (int i = 1; i <= kT; ++i) harmonic += 1.0 / i;
@@ -647,7 +462,7 @@ TEST_CASE("input tokens: one repeated token makes NoPE's rows uniform (appendix 
 }
 
 TEST_CASE("evaluation: the tables number layers from 0, and hidden state 0 is the embedding") {
-  const Sizes sizes = sizes_of({"baseline", true});
+  const Sizes sizes = sizes_of({"baseline"});
   auto model = ablation_named("baseline").make_model(sizes, InitScheme::torch, 3, DType::F64);
   Evaluation e = evaluate(*model, random_tokens(sizes.vocabulary, kN, kT, 7), kN, false);
   const auto contains = [](const std::string& text, const char* part) { return text.find(part) != std::string::npos; };

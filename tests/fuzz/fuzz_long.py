@@ -4,7 +4,7 @@
   fuzz_long.py --build build/fuzz --hours 1 --jobs 2     an hour of each target, or what is left of it; a table on stdout
   fuzz_long.py --build build/fuzz --hours 1 --only gguf  of one target
   fuzz_long.py --build build/fuzz --table                what was done so far
-  fuzz_long.py --build build/fuzz --keep                 adds small inputs that reach new code to tests/fuzz/inputs/, and what
+  fuzz_long.py --build build/fuzz --keep                 adds small inputs that reach new code to tests/fuzz/inputs.txt, and what
                                                          was done to tests/fuzz/done.csv
 
 Needs the preset fuzz, built with clang. Targets take turns of five minutes. Hours are processor time, so other programs may run at the
@@ -26,7 +26,7 @@ import sys
 import tempfile
 import threading
 
-INPUTS = pathlib.Path(__file__).parent / "inputs"
+INPUTS = pathlib.Path(__file__).parent / "inputs.txt"
 DONE = pathlib.Path(__file__).parent / "done.csv"
 TURN = 300  # seconds
 LARGEST_INPUT = 512  # bytes of an input in the repository
@@ -176,10 +176,8 @@ def keep(target):
         if done.returncode != 0:
             sys.exit(f"fuzz_long: {target.name}: {done.stderr[-400:]}")
         added = sorted(base64.b64encode(file.read_bytes()).decode() for file in known.iterdir() if file.name not in before)
-    if added:
-        INPUTS.mkdir(exist_ok=True)
-        with (INPUTS / (target.name + ".txt")).open("a") as file:
-            file.writelines(line + "\n" for line in added)
+    lines = INPUTS.read_text().splitlines() + [f"{target.name} {line}" for line in added]
+    INPUTS.write_text("".join(line + "\n" for line in sorted(lines, key=lambda line: line.split()[0])))
     return len(added)
 
 

@@ -10,6 +10,7 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <stdexcept>
 
@@ -446,21 +447,18 @@ void weights() {
   put("shard_index", "more", R"({"x":[1,{"y":[]}],"metadata":{"a":[1],"b":"c","d":1.5},"weight_map":{"a":"../b"}})");
 }
 
-// INPUTS/<target>.txt has an input per line, in base64.
+// A line of INPUTS has a target and an input in base64.
 void inputs_kept(const fs::path& inputs) {
-  if (!fs::exists(inputs)) return;
-  for (const fs::directory_entry& file : fs::directory_iterator(inputs)) {
-    std::ifstream lines(file.path());
-    int number = 0;
-    for (std::string line; std::getline(lines, line);) {
-      std::string bytes(line.size(), '\0');
-      const int size =
-          EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                          reinterpret_cast<const unsigned char*>(line.data()), static_cast<int>(line.size()));
-      if (size < 0) throw std::runtime_error(file.path().string() + ": not base64: " + line);
-      bytes.resize(static_cast<std::size_t>(size - std::ranges::count(line, '=')));
-      put(file.path().stem(), "kept_" + std::to_string(++number), bytes);
-    }
+  std::ifstream lines(inputs);
+  std::map<std::string, int> numbers;
+  for (std::string target, text; lines >> target >> text;) {
+    std::string bytes(text.size(), '\0');
+    const int size =
+        EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                        reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
+    if (size < 0) throw std::runtime_error(inputs.string() + ": not base64: " + text);
+    bytes.resize(static_cast<std::size_t>(size - std::ranges::count(text, '=')));
+    put(target, "kept_" + std::to_string(++numbers[target]), bytes);
   }
 }
 

@@ -60,7 +60,7 @@ void copy_embedding(const LanguageModel& from, LanguageModel& to) {
 void fill(LanguageModel& model) {
   for (const auto& parameter : model.parameters())
     set(model, parameter->name(), [&](std::int64_t n, double) {
-      const double x = number(parameter->name().c_str(), n);
+      const double x = Rng(11, parameter->name()).normal(static_cast<std::uint64_t>(n));
       return parameter->info().role == ParameterRole::norm_gain ? 1 + 0.15 * x : 0.3 * x;
     });
 }

@@ -1,66 +1,75 @@
-// Specs and policies that must not compile, each with a message: CTest compiles this file once per case
-// and looks for it.
+// Specs and policies that must not compile, each with a message (tests/refused_code.py says how it is looked for).
 #include "model/ablation_of.h"
 
 namespace sink::ablations {
 
-#ifdef SINK_KEY_WITHOUT_DIVISOR
-struct illegal : bias_k {
+struct legal : bias_k {};
+Ablation made_legal = ablation_of<legal>("");  // compiles
+
+struct key_without_divisor : bias_k {
   using Attention = Sigmoid;
 };
-#elif defined(SINK_GATE_ON_ADDED_HEADS)
-struct illegal : head_add {
+Ablation made_key_without_divisor = ablation_of<key_without_divisor>("");  // refused: acts only through the divisor
+
+struct gate_on_added_heads : head_add {
   using Gate = HeadGate;
 };
-#elif defined(SINK_KIND_MISSING)
-struct illegal {
+Ablation made_gate_on_added_heads = ablation_of<gate_on_added_heads>("");  // refused: an output gate acts on heads that stand side by side
+
+struct kind_missing {
   using Position = Rotary;
   using Attention = Softmax;
 };
-#elif defined(SINK_NO_NAME)
+Ablation made_kind_missing = ablation_of<kind_missing>("");  // refused: a Spec names a policy of every kind
+
 struct Nameless : PositionDefaults {
   explicit Nameless(ParameterFactory&) {}
 };
-struct illegal : baseline {
+struct no_name : baseline {
   using Position = Nameless;
 };
-#elif defined(SINK_NAME_OF_ANOTHER_TYPE)
+Ablation made_no_name = ablation_of<no_name>("");  // refused: a policy has no name
+
 struct Constant : NoGate {
   static constexpr const char* name = "Constant";
   using NoGate::NoGate;
 };
-struct illegal : baseline {
+struct name_of_another_type : baseline {
   using Gate = Constant;
 };
-#elif defined(SINK_CHECK_OF_A_NUMBER)
+Ablation made_name_of_another_type = ablation_of<name_of_another_type>("");  // refused: a policy has no name
+
 struct Narrow : Rotary {
   static void check(std::int64_t head_width) { SINK_CHECK(head_width < 64, "narrow", "too wide", Exit::usage); }
   using Rotary::Rotary;
 };
-struct illegal : baseline {
+struct check_of_a_number : baseline {
   using Position = Narrow;
 };
-#elif defined(SINK_POSITION_WITHOUT_ROTATE)
+Ablation made_check_of_a_number = ablation_of<check_of_a_number>("");  // refused: check is not `static void check
+
 struct Unrotated {
   static std::string name() { return "Unrotated"; }
   explicit Unrotated(ParameterFactory&) {}
   Var embed(const Var& x_BTC, const ForwardContext&) const { return x_BTC; }
   Var bias(const ForwardContext&) const { return {}; }
 };
-struct illegal : baseline {
+struct position_without_rotate : baseline {
   using Position = Unrotated;
 };
-#elif defined(SINK_POSITION_NOT_CONST)
+Ablation made_position_without_rotate = ablation_of<position_without_rotate>("");  // refused: Position needs .*derive it from PositionDefaults
+
 struct Counting : PositionDefaults {
   static std::string name() { return "Counting"; }
   explicit Counting(ParameterFactory&) {}
   Var rotate(const Var& x_BHTD, const ForwardContext&) { return ++calls_, x_BHTD; }
   int calls_ = 0;
 };
-struct illegal : baseline {
+struct position_not_const : baseline {
   using Position = Counting;
 };
-#elif defined(SINK_PLACEMENT_WITHOUT_CONTEXT)
+Ablation made_position_not_const = ablation_of<position_not_const>("");  // refused: Position needs .*each const
+
 struct NoContext : PreNorm {
   static std::string name() { return "NoContext"; }
   template <class Attention, class FeedForward>
@@ -68,54 +77,60 @@ struct NoContext : PreNorm {
     return x_BTC;
   }
 };
-struct illegal : baseline {
+struct placement_without_context : baseline {
   using Placement = NoContext;
 };
-#elif defined(SINK_NORM_OF_ONE_TYPE)
+Ablation made_placement_without_context = ablation_of<placement_without_context>("");  // refused: Placement needs .*block.x, attention, feed_forward, ctx
+
 struct OneType {
   static std::string name() { return "OneType"; }
   OneType(ParameterFactory&, const std::string&) {}
   Var operator()(const Var& x) const { return x; }
 };
-struct illegal : baseline {
+struct norm_of_one_type : baseline {
   using Norm = OneType;
 };
-#elif defined(SINK_FEED_FORWARD_WITHOUT_RESULT)
+Ablation made_norm_of_one_type = ablation_of<norm_of_one_type>("");  // refused: Norm needs .*norm.x, type
+
 struct Forgetful {
   static std::string name() { return "Forgetful"; }
   Forgetful(ParameterFactory&, const std::string&) {}
   void operator()(const Var&) const {}
 };
-struct illegal : baseline {
+struct feed_forward_without_result : baseline {
   using FeedForward = Forgetful;
 };
-#elif defined(SINK_HEADS_WITHOUT_WIDTH)
+Ablation made_feed_forward_without_result = ablation_of<feed_forward_without_result>("");  // refused: FeedForward needs .*giving a Var
+
 struct Widthless {
   static std::string name() { return "Widthless"; }
   static Var join(const Var& o_BHTD) { return o_BHTD; }
 };
-struct illegal : baseline {
+struct heads_without_width : baseline {
   using Heads = Widthless;
 };
-#elif defined(SINK_QUERY_NORM_ALONE)
+Ablation made_heads_without_width = ablation_of<heads_without_width>("");  // refused: Heads needs .*width
+
 struct QueriesOnly {
   static std::string name() { return "QueriesOnly"; }
   QueriesOnly(ParameterFactory&, const std::string&) {}
   Var query(const Var& q_BHTD, const ForwardContext&) const { return q_BHTD; }
 };
-struct illegal : baseline {
+struct query_norm_alone : baseline {
   using QueryKeyNorm = QueriesOnly;
 };
-#elif defined(SINK_FEATURES_WITHOUT_PREFIX)
+Ablation made_query_norm_alone = ablation_of<query_norm_alone>("");  // refused: QueryKeyNorm needs .*key.k
+
 struct Unnamed {
   static std::string name() { return "Unnamed"; }
   explicit Unnamed(ParameterFactory&) {}
   Var operator()(const Var& x_BHTD) const { return x_BHTD; }
 };
-struct illegal : baseline {
+struct features_without_prefix : baseline {
   using Features = Unnamed;
 };
-#elif defined(SINK_EXTRA_WITHOUT_TOKENS)
+Ablation made_features_without_prefix = ablation_of<features_without_prefix>("");  // refused: Features needs .*prefix
+
 struct Tokenless {
   static constexpr std::int64_t kTokens = 1;
   static constexpr bool kExtraKey = false, kExtraKeyHasValue = false;
@@ -124,38 +139,37 @@ struct Tokenless {
   ExtraKeyVars extra_key() const { return {}; }
   Var output(const Var& o_BHTD) const { return o_BHTD; }
 };
-struct illegal : baseline {
+struct extra_without_tokens : baseline {
   using Extra = Tokenless;
 };
-#elif defined(SINK_GATE_WITHOUT_INPUT)
+Ablation made_extra_without_tokens = ablation_of<extra_without_tokens>("");  // refused: Extra needs .*derive it from ExtraDefaults
+
 struct Blind {
   static std::string name() { return "Blind"; }
   Blind(ParameterFactory&, const std::string&) {}
   Var operator()(const Var& o_BTE) const { return o_BTE; }
 };
-struct illegal : baseline {
+struct gate_without_input : baseline {
   using Gate = Blind;
 };
-#elif defined(SINK_BIAS_WITHOUT_OUT)
+Ablation made_gate_without_input = ablation_of<gate_without_input>("");  // refused: Gate needs .*gate.o, h
+
 struct Half {
   static std::string name() { return "Half"; }
   static constexpr bool kQkv = true, kFeedForward = false;
 };
-struct illegal : baseline {
+struct bias_without_out : baseline {
   using LinearBias = Half;
 };
-#elif defined(SINK_UNEMBEDDING_OF_NOTHING)
+Ablation made_bias_without_out = ablation_of<bias_without_out>("");  // refused: LinearBias needs .*kOut
+
 struct Lost {
   static std::string name() { return "Lost"; }
   static const Parameter& weight(ParameterFactory& make) { return make.linear("lost", 1, 1); }
 };
-struct illegal : baseline {
+struct unembedding_of_nothing : baseline {
   using Unembedding = Lost;
 };
-#else
-using illegal = bias_k;  // compiles: the cases above fail for their own reason
-#endif
+Ablation made_unembedding_of_nothing = ablation_of<unembedding_of_nothing>("");  // refused: Unembedding needs .*token_embedding
 
 }  // namespace sink::ablations
-
-sink::Ablation made = sink::ablation_of<sink::ablations::illegal>("illegal");

@@ -1,4 +1,4 @@
-// Small models by name and functions that set their parameters, shared by the tests of policies.
+// Small models by name and functions that set their parameters.
 #pragma once
 
 #include <functional>
@@ -35,18 +35,6 @@ inline void set(LanguageModel& model, const std::string& name,
   model.parameters().refresh();
 }
 
-// Every layer's parameter blocks.<layer>.<name>.
-inline void set_in_blocks(LanguageModel& model, const std::string& name,
-                          const std::function<double(std::int64_t, double)>& value) {
-  for (std::int64_t layer = 0; layer < model.sizes().layers; ++layer)
-    set(model, "blocks." + std::to_string(layer) + "." + name, value);
-}
-
-// A stream of normal values: element n is always the same.
-inline double number(const char* stream, std::int64_t n) {
-  return Rng(11, stream).normal(static_cast<std::uint64_t>(n));
-}
-
 inline Tensor random_tokens(std::int64_t B, std::int64_t T, std::int64_t V, const char* stream = "tokens") {
   Tensor tokens_BT = Tensor::empty({B, T}, DType::I32);
   Rng rng(3, stream);
@@ -70,11 +58,9 @@ inline double relative_difference(const Tensor& x, const Tensor& y) {
 // Keeps every layer's attention pattern of sequence 0 and every head, and the hidden states.
 struct Watcher : HiddenStateHooks {
   std::vector<std::vector<Tensor>> map_LH;
-  std::vector<Tensor> hidden_L, before_norm_L;
-  std::vector<Tensor> q_L, k_L;
+  std::vector<Tensor> hidden_L, q_L, k_L;
 
   void hidden_state(std::int64_t, const Tensor& x_BTC) override { hidden_L.push_back(x_BTC.clone()); }
-  void residual_before_norm(std::int64_t, const Tensor& x_BTC) override { before_norm_L.push_back(x_BTC.clone()); }
   void attention(AttentionPoint& point) override {
     std::vector<Tensor> maps;
     for (std::int64_t h = 0; h < point.q_BHTD.dim(1); ++h) maps.push_back(point.pattern(0, h));

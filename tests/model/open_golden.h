@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 #include "engine/io/weights/weight_file.h"
 #include "model/open/open_config.h"
 #include "tests/model/model_support.h"
+#include "tests/support/expected_values.h"
 
 namespace sink::test {
 
@@ -20,12 +20,9 @@ inline const std::string kModels = std::string(SINK_SOURCE_DIR) + "/tests/golden
 struct Golden {
   Tensor tokens_BT, logits_BTV;
   explicit Golden(const std::string& name) {
-    const WeightFile file = open_weights(kModels + name + "/golden.safetensors");
-    const StoredTensor &tokens = file.tensor("tokens"), &logits = file.tensor("logits");
-    tokens_BT = Tensor::empty(tokens.shape, DType::I32);
-    std::memcpy(tokens_BT.raw(), tokens.data, tokens.bytes);
-    logits_BTV = Tensor::empty(logits.shape, DType::F64);
-    std::memcpy(logits_BTV.raw(), logits.data, logits.bytes);
+    const ExpectedValues values("open/logits.safetensors");
+    tokens_BT = values.tensor(name + "/tokens");
+    logits_BTV = values.tensor(name + "/logits");
   }
 };
 

@@ -39,47 +39,6 @@ TEST_CASE("relative buckets: the first distance of each, as the paper's code giv
   CHECK(relative_bucket(100000) == 31);
 }
 
-TEST_CASE("T5 relative: with the bucket's number as its learned scalar it is the paper's relative bias") {
-  Sizes s = small_sizes();
-  s.context = 40;
-  auto t5 = make_model("pos_t5", s), study = make_model("pos_relative", s);
-  Tensor tokens = random_tokens(2, s.context, s.vocabulary);
-  set(*t5, "position.bias.weight", [](std::int64_t n, double) { return static_cast<double>(n % kBuckets); });
-  CHECK(relative_difference(t5->logits(tokens), study->logits(tokens)) < 1e-13);
-}
-
-TEST_CASE("sinusoidal: learned positions with that table; sines before cosines") {
-  auto fixed = make_model("pos_absolute"), learned = make_model("pos_learnable");
-  std::int64_t C = small_sizes().width;
-  set(*learned, "embedding.position.weight", [C](std::int64_t n, double) {
-    std::int64_t t = n / C, c = n % C, i = c % (C / 2);
-    double angle = static_cast<double>(t) / std::pow(10000, 2 * static_cast<double>(i) / static_cast<double>(C));
-    return c < C / 2 ? std::sin(angle) : std::cos(angle);
-  });
-  Tensor tokens = random_tokens(2, small_sizes().context, small_sizes().vocabulary);
-  CHECK(relative_difference(fixed->logits(tokens), learned->logits(tokens)) < 1e-12);
-}
-
-TEST_CASE("rotary, ALiBi and relative: equal tokens meet with scores that depend on i - j alone") {
-  // The ratio a_ij / a_ii of softmax is exp(s_ij - s_ii).
-  Sizes s = small_sizes();
-  s.layers = 1;
-  for (std::string name : {"baseline", "pos_alibi", "pos_relative", "pos_t5"}) {
-    CAPTURE(name);
-    auto model = make_model(name, s);
-    Watcher watcher;
-    model->logits(repeated_tokens(1, s.context, 4), {.hooks = &watcher});
-    for (const Tensor& map : watcher.map_LH[0]) {
-      auto ratio = [&](std::int64_t i, std::int64_t j) {
-        return map.item(i * s.context + j) / map.item(i * s.context + i);
-      };
-      for (std::int64_t distance : {1, 3, 6})
-        for (std::int64_t i = distance; i < s.context; ++i)
-          CHECK(ratio(i, i - distance) == doctest::Approx(ratio(12, 12 - distance)).epsilon(1e-10));
-    }
-  }
-}
-
 TEST_CASE("repeated tokens: the closed forms of the paper's appendix C.1") {
   Sizes s = small_sizes();
   std::int64_t T = s.context;

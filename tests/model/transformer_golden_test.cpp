@@ -8,7 +8,7 @@
 #include "autograd/tape.h"
 #include "engine/implementation.h"
 #include "eval/sink/attention_patterns.h"
-#include "tests/golden/model/golden_training.h"
+#include "tests/golden/model/golden_case.h"
 #include "train/training_run.h"
 
 using namespace sink;
@@ -24,14 +24,14 @@ void check_number(const GoldenCase& golden, const std::string& what, double actu
 void check_model(const GoldenCase& golden, DType type, double relative) {
   auto model = golden.model(type);
   std::int64_t first = 0;
-  golden.check_summary("logits", model->logits(golden.tokens), golden.file.tensor("logits"), first, relative);
+  golden.check_summary("logits", model->logits(golden.tokens), golden.expected("logits"), first, relative);
   Tape tape;
   Var loss = model->loss(golden.batch());
-  check_number(golden, "loss", loss.value().item(), golden.file.tensor("loss").item(), relative);
+  check_number(golden, "loss", loss.value().item(), golden.expected("loss").item(), relative);
   tape.backward(loss);
   std::map<std::string, Tensor> gradients;
   for (const auto& parameter : model->parameters()) gradients[parameter->name()] = parameter->var().grad();
-  Tensor expected = golden.file.tensor("gradients");
+  Tensor expected = golden.expected("gradients");
   first = 0;
   for (const GoldenParameter& parameter : golden.parameters) {
     const Tensor& gradient = gradients.at(parameter.name);
@@ -73,7 +73,7 @@ Tensor stacked(const std::vector<ValueTable>& tables) {
 
 // Checks `actual` against the dataset `name` with tolerance 1e-9. Its shape may group the same elements differently.
 void check_measure(const GoldenCase& golden, const std::string& name, const Tensor& actual) {
-  Tensor expected = golden.file.tensor(name);
+  Tensor expected = golden.expected(name);
   REQUIRE_MESSAGE(actual.size() == expected.size(), golden.name, ": ", name);
   check_close(golden.name + ": " + name, actual.reshape(expected.shape()), expected, 1e-9);
 }
@@ -117,7 +117,7 @@ TEST_CASE(
   // AdamW divides by the size of gradients, even of tiny ones, so rounding errors grow from step to step and differ
   // between compilers: 4e-4 after ten steps without fused multiply-adds at 64 elements per head (bias_k_d64).
   for_each_golden_case([](const GoldenCase& golden) {
-    Tensor expected = golden.file.tensor("training");
+    Tensor expected = golden.expected("training");
     check_close(golden.name + ": losses and gradient norms in f64", train(golden, DType::F64), expected, 1e-9);
     auto losses = [](const Tensor& training, std::int64_t steps) {
       return training.reshape({training.size()}).rows(0, steps);
@@ -133,12 +133,12 @@ TEST_CASE("golden measurements: sinks, row mass, entropy, norms and the split of
   for_each_golden_case([](const GoldenCase& golden) {
     auto model = golden.model(DType::F64);
     Evaluation e = evaluate(*model, golden.batch(), /*batch=*/1, /*with_patterns=*/false);
-    check_number(golden, "loss", e.loss, golden.file.tensor("loss").item(), 1e-9);
+    check_number(golden, "loss", e.loss, golden.expected("loss").item(), 1e-9);
 
     auto sinks = [](const SinkScores& scores) { return scores.sink_k_epsilon; };
     check_measure(golden, "measures/alpha", stacked(with_axis(e.raw.alpha_layer_head_k, e.proxy.alpha_layer_head_k)));
     check_measure(golden, "measures/sink", stacked({sinks(e.raw), sinks(e.proxy)}));
-    CHECK_MESSAGE(e.raw.has_star() == golden.file.has("measures/extra_alpha"), golden.name);
+    CHECK_MESSAGE(e.raw.has_star() == golden.has("measures/extra_alpha"), golden.name);
     ValueTable no_extra(e.row_sum_layer_head.size(), std::vector<double>(e.row_sum_layer_head[0].size(), 0));
     ValueTable extra_sums = e.extra_key_weight_layer_head;  // sums over rows in the file
     if (extra_sums.empty()) extra_sums = no_extra;
@@ -165,7 +165,7 @@ TEST_CASE("golden measurements: sinks, row mass, entropy, norms and the split of
     std::vector<double> ratio = e.massive_ratio;
     ratio.insert(ratio.end(), e.massive_ratio_before_norm.begin(), e.massive_ratio_before_norm.end());
     check_measure(golden, "measures/massive_ratio", stacked({{ratio}}));
-    CHECK_MESSAGE(e.hidden_before_norm_norm.empty() != golden.file.has("measures/hidden_norm_before"), golden.name);
+    CHECK_MESSAGE(e.hidden_before_norm_norm.empty() != golden.has("measures/hidden_norm_before"), golden.name);
     if (!e.hidden_before_norm_norm.empty())
       check_measure(golden, "measures/hidden_norm_before", stacked({e.hidden_before_norm_norm}));
   });
@@ -174,10 +174,10 @@ TEST_CASE("golden measurements: sinks, row mass, entropy, norms and the split of
 TEST_CASE("golden maps: the last layer's weights on the first sequence equal PyTorch's") {
   int maps = 0;
   for_each_golden_case([&](const GoldenCase& golden) {
-    if (!golden.file.has("attention_map")) return;
+    if (!golden.has("attention_map")) return;
     ++maps;
     auto model = golden.model(DType::F64);
-    Tensor expected = golden.file.tensor("attention_map");  // H, T, extra key + T
+    Tensor expected = golden.expected("attention_map");  // H, T, extra key + T
     std::int64_t last = golden.size("layers") - 1;
     Evaluation::Patterns taken = capture_patterns(*model, golden.tokens.rows(0, 1), last, 0, /*all_heads=*/true);
     std::vector<ValueTable> heads;

@@ -1,4 +1,4 @@
-// GoldenFile: reads the datasets and texts of an HDF5 file of expected values. Floats of any width come as F64,
+// GoldenFile: reads the datasets of an HDF5 file. Floats of any width come as F64,
 // integers as I32.
 #pragma once
 
@@ -27,18 +27,6 @@ class GoldenFile {
     hid_t memory = kind == H5T_FLOAT ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT32;
     check(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.raw()) >= 0, "cannot read '" + name + "'");
     return tensor;
-  }
-
-  // An attribute of the file itself that is a text of fixed length.
-  std::string text(const std::string& name) const {
-    check(H5Aexists(file_, name.c_str()) > 0, "no attribute '" + name + "'");
-    Hdf5Handle attribute(H5Aopen(file_, name.c_str(), H5P_DEFAULT), H5Aclose, "read " + name);
-    Hdf5Handle type(H5Aget_type(attribute), H5Tclose, "read " + name);
-    check(H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0,
-          "attribute '" + name + "' is not a text of fixed length");
-    std::string text(H5Tget_size(type), '\0');
-    check(H5Aread(attribute, type, text.data()) >= 0, "cannot read attribute '" + name + "'");
-    return text.c_str();  // up to the padding
   }
 
   // Whether the path names a dataset or a group; each part is asked for, as HDF5 wants it.

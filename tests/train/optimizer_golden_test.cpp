@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "engine/implementation.h"
-#include "tests/golden/model/golden_training.h"
+#include "tests/golden/model/golden_case.h"
 #include "train/optimizers/optimizers.h"
 #include "train/run_config_table.h"
 
@@ -17,7 +17,7 @@ namespace {
 
 class OptimizerGolden {
  public:
-  OptimizerGolden() : file(std::string(SINK_SOURCE_DIR) + "/tests/golden/optimizer/optimizers.h5") {
+  OptimizerGolden() : file("optimizer/optimizers.safetensors") {
     std::istringstream lines(file.text("settings"));
     std::string optimizer, name, value;
     while (lines >> optimizer >> name >> value) settings_[optimizer][name] = value;
@@ -38,7 +38,7 @@ class OptimizerGolden {
     return names;
   }
 
-  const GoldenFile file;
+  const ExpectedValues file;
 
  private:
   std::map<std::string, std::map<std::string, std::string>> settings_;
@@ -82,7 +82,7 @@ std::unique_ptr<TrainingRun> made_run(const GoldenCase& golden, const RunConfig&
 // Within `relative` of the losses and the weights of the file.
 void check_f32(double losses, double weights, const std::string& device = "cpu") {
   for_each_training(DType::F32, {"matrices"},
-                    [&](const GoldenCase& golden, RunConfig config, const GoldenFile& file, const std::string& folder) {
+                    [&](const GoldenCase& golden, RunConfig config, const ExpectedValues& file, const std::string& folder) {
                       config.device = device;
                       auto run = made_run(golden, config);
                       Tensor training = ten_steps(*run), expected = file.tensor(folder + "training");
@@ -103,7 +103,7 @@ TEST_CASE("optimizers: ten steps in double have the losses, gradient norms and w
   int trainings = 0;
   for_each_training(
       DType::F64, {"all", "matrices"},
-      [&](const GoldenCase& golden, const RunConfig& config, const GoldenFile& file, const std::string& folder) {
+      [&](const GoldenCase& golden, const RunConfig& config, const ExpectedValues& file, const std::string& folder) {
         ++trainings;
         auto run = made_run(golden, config);
         check_close(folder + "training", ten_steps(*run), file.tensor(folder + "training"), 1e-9);
@@ -123,7 +123,7 @@ TEST_CASE("optimizers: each is in the file of the independent program, or has a 
     const std::string own = "/tests/train/optimizers/" + kind.name + "_optimizer_test.cpp";
     CHECK_MESSAGE((std::find(names.begin(), names.end(), kind.name) != names.end() ||
                    std::filesystem::exists(SINK_SOURCE_DIR + own)),
-                  kind.name, " is not in optimizers.h5, and there is no ", own);
+                  kind.name, " is not in optimizers.safetensors, and there is no ", own);
   }
 }
 

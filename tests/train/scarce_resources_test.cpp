@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tests/support/in_turn.h"
 #include "tests/support/subprocess.h"
 
 using namespace sink;
@@ -70,7 +71,7 @@ TEST_CASE("scarce memory: with any limit on addresses a program works, or leaves
   for (const std::string& command : commands) {
     const std::string program_name = words_of(command)[0];
     bool worked = false;
-    for (int mib = 60; mib <= 600 && !worked; mib += mib < 200 ? 7 : 23) {
+    for (int mib = 60; mib <= 600 && !worked; mib += (mib < 200 ? 7 : 23) * (test::is_short() ? 3 : 1)) {
       CAPTURE(command);
       CAPTURE(mib);
       const std::string limited = "ulimit -v " + std::to_string(mib << 10) + "; OMP_NUM_THREADS=2 exec ";
@@ -97,7 +98,7 @@ TEST_CASE("scarce memory: a checkpoint is written, or not, at any limit: libhdf5
   int enough = 60 << 10;
   while (code_at(enough) != 0 && enough < 600 << 10) enough += 4 << 10;
   REQUIRE(enough < 600 << 10);
-  for (int kib = enough - (24 << 10); kib < enough; kib += 128) {
+  for (int kib = enough - (24 << 10); kib < enough; kib += test::is_short() ? 640 : 128) {
     CAPTURE(kib);
     const int code = code_at(kib);
     if (code == 127) continue;  // its libraries do not load

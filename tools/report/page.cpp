@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 
 #include "engine/check.h"
 #include "engine/io/file.h"
+#include "eval/attention/view_page.h"
 #include "tools/report/html_text.h"
 #include "tools/report/page_data.h"
 #include "tools/report/page_tables.h"
-#include "tools/report/page_views.h"
 #include "tools/report/run_settings.h"
 
 namespace sink::report {
@@ -68,6 +69,42 @@ std::string task_section(const TaskRuns& task, std::size_t index, const std::vec
                                        {"paper", task.name == "text" && trained_here(task) ? paper_table(task) : ""}});
 }
 
+namespace fs = std::filesystem;
+
+constexpr const char* kOutdated =
+    ": of an earlier step than the checkpoint (<code>sinklab view RUN</code> draws it again)";
+
+// Training continued after the page was drawn.
+bool is_outdated(const fs::path& page) {
+  std::error_code no_page, no_checkpoint;
+  const auto drawn = fs::last_write_time(page, no_page);
+  const auto trained = fs::last_write_time(page.parent_path() / "checkpoint.h5", no_checkpoint);
+  return !no_page && !no_checkpoint && drawn < trained;
+}
+
+// A section with the page view.html of each run folder that has one, as `sinklab view RUN` writes it; empty if there is
+// none. A page is a separate frame, without access to the report. At most `bytes` of pages are taken, in the order of
+// the runs; the others are named.
+std::string views(const std::vector<Run>& runs, std::size_t bytes) {
+  std::string frames;
+  for (const Run& run : runs) {
+    const std::string path = (fs::path(run.folder) / kRunViewPage).string();
+    if (!fs::is_regular_file(path) || !view_page_kind().recognises(path)) continue;
+    const std::string name = escape(run.name);
+    if (const std::uintmax_t size = fs::file_size(path); size > bytes) {
+      frames += "<p>" + name + ": see <code>" + escape(path) + "</code>, which is too large for this page.</p>";
+      continue;
+    } else {
+      bytes -= size;
+    }
+    frames += "<details class=\"config\"><summary><b>" + name + "</b>" + (is_outdated(path) ? kOutdated : "") +
+              "</summary><iframe class=\"view\" title=\"All heads of " + name +
+              "\" sandbox=\"allow-scripts\" loading=\"lazy\" srcdoc=\"" + escape(read_file("page_views", path)) +
+              "\"></iframe></details>";
+  }
+  return frames.empty() ? "" : fill(page_file("views.html"), {{"frames", frames}});
+}
+
 }  // namespace
 
 std::string read_chart_js(const std::string& given) {
@@ -76,7 +113,7 @@ std::string read_chart_js(const std::string& given) {
                                      "/usr/share/nodejs/chart.js/dist/chart.min.js"};
   if (!given.empty()) places = {given};
   for (const std::string& place : places) {
-    if (!std::filesystem::is_regular_file(place)) continue;
+    if (!fs::is_regular_file(place)) continue;
     std::string script = read_file("chart_js", place);
     if (script.find("</script") != std::string::npos || script.find("Chart") == std::string::npos)
       fail("chart_js", place + " is not a Chart.js that can be embedded in a page", Exit::bad_input);

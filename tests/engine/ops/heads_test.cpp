@@ -48,52 +48,6 @@ TEST_CASE("heads: two positions and two heads by hand") {
   check_close("merged", rows, Tensor::from<float>({1, 2, 2}, {0, 1, 10, 11}), 0);
 }
 
-TEST_CASE("heads: four query heads share two heads of keys and values, by hand") {
-  // D = 1: q of heads 0 ... 3, then k of heads 0 and 1, then v of both.
-  Tensor qkv = Tensor::from<float>({1, 2, 8}, {0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 17});
-  Tensor q = Tensor::empty({1, 4, 2, 1}), k = Tensor::empty({1, 2, 2, 1}), v = k.clone();
-  split_heads(qkv, q, k, v);
-  check_close("q", q, Tensor::from<float>({1, 4, 2, 1}, {0, 10, 1, 11, 2, 12, 3, 13}), 0);
-  check_close("k", k, Tensor::from<float>({1, 2, 2, 1}, {4, 14, 5, 15}), 0);
-  check_close("v", v, Tensor::from<float>({1, 2, 2, 1}, {6, 16, 7, 17}), 0);
-}
-
-TEST_CASE("heads: merging undoes splitting, gathering undoes splitting, in every type and size") {
-  const std::pair<std::int64_t, std::int64_t> heads[]{{1, 1}, {4, 4}, {4, 2}, {6, 2}, {4, 1}};
-  for (DType dtype : {DType::F32, DType::BF16, DType::F64})
-    for (std::int64_t B : {1, 3})
-      for (auto [H, G] : heads)
-        for (std::int64_t T : {1, 2, 33})
-          for (std::int64_t D : {1, 7, 32}) {
-            std::int64_t all = H + 2 * G;
-            Tensor qkv = random_tensor({B, T, all * D}, dtype, 1), back = Tensor::zeros(qkv.shape(), dtype);
-            Tensor q = Tensor::empty({B, H, T, D}, dtype), again = q.clone();
-            Tensor k = Tensor::empty({B, G, T, D}, dtype), v = k.clone();
-            split_heads(qkv, q, k, v);
-            split_heads_backward(q, k, v, back);
-            check_close("qkv", back, qkv, 0);
-            Tensor rows = Tensor::empty({B, T, H * D}, dtype);
-            merge_heads(q, rows);
-            merge_heads_backward(rows, again);
-            check_close("q", again, q, 0);
-            // Element (b, h, t, d) is element (b, t, h D + d) of the rows; keys come H heads later, values G more.
-            std::int64_t wrong = 0;
-            for (std::int64_t b = 0; b < B; ++b)
-              for (std::int64_t t = 0; t < T; ++t)
-                for (std::int64_t h = 0; h < H; ++h)
-                  for (std::int64_t d = 0; d < D; ++d) {
-                    std::int64_t row = (b * T + t) * all, of_q = ((b * H + h) * T + t) * D + d;
-                    wrong += q.item(of_q) != qkv.item((row + h) * D + d);
-                    wrong += q.item(of_q) != rows.item(((b * T + t) * H + h) * D + d);
-                    if (h >= G) continue;
-                    std::int64_t of_k = ((b * G + h) * T + t) * D + d;
-                    wrong += k.item(of_k) != qkv.item((row + H + h) * D + d);
-                    wrong += v.item(of_k) != qkv.item((row + H + G + h) * D + d);
-                  }
-            CHECK(wrong == 0);
-          }
-}
-
 TEST_CASE("sum_heads: two heads by hand, and the gradient goes to both") {
   Tensor o = Tensor::from<float>({1, 2, 2, 2}, {1, 2, 3, 4, 10, 20, 30, 40}), y = Tensor::empty({1, 2, 2});
   sum_heads(o, y);

@@ -1,130 +1,157 @@
-// Attention operations that must not compile, each with its error message: CTest compiles this file once per case and
-// searches for the message. Every function has a case with a mistyped name.
+// Attention operations that must not compile, each with its error message (tests/refused_code.py says how it is
+// looked for). Every function has a case with a mistyped name.
 #include "engine/ops/attention/op/attention_op_check.h"
 #include "engine/ops/attention/op/attention_ops.h"
 #include "engine/ops/attention/op/attention_row.h"
 
 namespace sink {
 
-#ifdef SINK_NOT_DERIVED
-struct Illegal {
+struct Legal : PNormExp {};
+static_assert(attention_op_is_complete<Legal>());  // compiles
+
+struct NotDerived {
   static auto g(auto x) { return x; }
   static auto dg(auto x) { return x; }
 };
-#elif defined(SINK_NO_G)
-struct Illegal : AttentionOpDefaults {
+static_assert(attention_op_is_complete<NotDerived>());  // refused: does not derive from AttentionOpDefaults
+
+struct NoG : AttentionOpDefaults {
   static auto dg(auto x) { return x; }
 };
-#elif defined(SINK_G_IN_DOUBLE)
-struct Illegal : AttentionOpDefaults {
+static_assert(attention_op_is_complete<NoG>());  // refused: has no g.x., the similarity of a score
+
+struct GInDouble : AttentionOpDefaults {
   static auto g(auto x) { return 2.0 * x; }
   static auto dg(auto x) { return x; }
 };
-#elif defined(SINK_G_OF_ONE_TYPE)
-struct Illegal : AttentionOpDefaults {
+static_assert(attention_op_is_complete<GInDouble>());  // refused: has no g.x., the similarity of a score, in the type of x
+
+struct GOfOneType : AttentionOpDefaults {
   static float g(float x) { return x; }
 };
-#elif defined(SINK_DG_IN_DOUBLE)
-struct Illegal : AttentionOpDefaults {
+static_assert(attention_op_is_complete<GOfOneType>());  // refused: has g.x. of one type only, so that the compiler cannot derive it
+
+struct DgInDouble : AttentionOpDefaults {
   static auto g(auto x) { return x; }
   static auto dg(auto x) { return 1.0; }
 };
-#elif defined(SINK_Z_MISTYPED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<DgInDouble>());  // refused: has a derivative dg.x. that is not in the type of x
+
+struct ZMistyped : Relu {
   static constexpr Normalizer normalizer = Normalizer::sum;
   static auto Z(auto S) { return S; }
   static auto dz(auto S) { return S / S; }
 };
-#elif defined(SINK_Z_OF_ONE_TYPE)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<ZMistyped>());  // refused: Normalizer::sum. and lacks z.S. in the type of S.*is a name mistyped
+
+struct ZOfOneType : Relu {
   static constexpr Normalizer normalizer = Normalizer::sum;
   static float z(float S) { return S; }
 };
-#elif defined(SINK_Z_NOT_STATED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<ZOfOneType>());  // refused: has z.S. of one type only, so that the compiler cannot derive it
+
+struct ZNotStated : Relu {
   static auto z(auto S) { return S; }
   static auto dz(auto S) { return S / S; }
 };
-#elif defined(SINK_NORMALIZER_MISTYPED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<ZNotStated>());  // refused: has z.S. in the type of S, which has no effect: state
+
+struct NormalizerMistyped : Relu {
   static constexpr Normalizer normaliser = Normalizer::sum;
   static auto z(auto S) { return S; }
   static auto dz(auto S) { return S / S; }
 };
-#elif defined(SINK_DZ_NOT_STATED)
-struct Illegal : ReluN {
+static_assert(attention_op_is_complete<NormalizerMistyped>());  // refused: has z.S. in the type of S, which has no effect: state
+
+struct DzNotStated : ReluN {
   static auto dz(auto S) { return S / S; }
 };
-#elif defined(SINK_Z_OF_COUNT_MISTYPED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<DzNotStated>());  // refused: has z.S. in the type of S, which has no effect: state
+
+struct ZOfCountMistyped : Relu {
   static constexpr Normalizer normalizer = Normalizer::key_count;
   static auto z_of_count(auto n) { return n; }
 };
-#elif defined(SINK_R_MISTYPED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<ZOfCountMistyped>());  // refused: Normalizer::key_count. and lacks z.n.*is a name mistyped
+
+struct RMistyped : Relu {
   static constexpr bool has_separate_normalizer = true;
   static auto rr(auto x) { return x * x; }
   static auto dr(auto x) { return x + x; }
 };
-#elif defined(SINK_R_NOT_STATED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<RMistyped>());  // refused: has_separate_normalizer = true. and lacks r.x. in the type of x.*is a name mistyped
+
+struct RNotStated : Relu {
   static auto r(auto x) { return x * x; }
 };
-#elif defined(SINK_R_FACTOR_MISSING)
-struct Illegal : Softmax {
+static_assert(attention_op_is_complete<RNotStated>());  // refused: has r.x. in the type of x, which has no effect: state
+
+struct RFactorMissing : Softmax {
   static constexpr bool has_separate_normalizer = true;
   static auto r(auto x) { return exp_fast(x + x); }
   static auto dr(auto x) { return r(x) + r(x); }
 };
-#elif defined(SINK_R_FACTOR_WITHOUT_R)
-struct Illegal : Softmax {
+static_assert(attention_op_is_complete<RFactorMissing>());  // refused: Shift::row_max. and lacks r_factor.d.
+
+struct RFactorWithoutR : Softmax {
   static auto r_factor(auto d) { return exp_fast(d); }
 };
-#elif defined(SINK_M_OF_MAX_MISTYPED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<RFactorWithoutR>());  // refused: has r_factor.d.*, which has no effect
+
+struct MOfMaxMistyped : Relu {
   static constexpr Shift shift = Shift::row_max;
   static auto m_of_maximum(auto s) { return s; }
 };
-#elif defined(SINK_M_OF_MAX_NOT_STATED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<MOfMaxMistyped>());  // refused: Shift::row_max. and lacks m_of_max.s.*is a name mistyped
+
+struct MOfMaxNotStated : Relu {
   static auto m_of_max(auto s) { return s; }
 };
-#elif defined(SINK_M_OF_COUNT_MISTYPED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<MOfMaxNotStated>());  // refused: has m_of_max.s.*, which has no effect: state
+
+struct MOfCountMistyped : Relu {
   static constexpr Shift shift = Shift::key_count;
   static auto m_of_n(auto n) { return n; }
 };
-#elif defined(SINK_M_OF_COUNT_NOT_STATED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<MOfCountMistyped>());  // refused: Shift::key_count. and lacks m_of_count.n.*is a name mistyped
+
+struct MOfCountNotStated : Relu {
   static auto m_of_count(auto n) { return n; }
 };
-#elif defined(SINK_THRESHOLD_START_MISTYPED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<MOfCountNotStated>());  // refused: has m_of_count.n.*, which has no effect: state
+
+struct ThresholdStartMistyped : Relu {
   static constexpr Shift shift = Shift::threshold;
   static auto threshold_begin(auto s) { return s - decltype(s)(1); }
 };
-#elif defined(SINK_THRESHOLD_START_NOT_STATED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<ThresholdStartMistyped>());  // refused: Shift::threshold. and lacks threshold_start.s.*is a name mistyped
+
+struct ThresholdStartNotStated : Relu {
   static auto threshold_start(auto s) { return s - decltype(s)(1); }
 };
-#elif defined(SINK_THRESHOLD_WITH_NORMALIZER)
-struct Illegal : DividedBySumOf<Sparsemax> {};
-#elif defined(SINK_POST_MISTYPED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<ThresholdStartNotStated>());  // refused: has threshold_start.s.*, which has no effect: state
+
+struct ThresholdWithNormalizer : DividedBySumOf<Sparsemax> {};
+static_assert(attention_op_is_complete<ThresholdWithNormalizer>());  // refused: with Shift::threshold states a normalizer
+
+struct PostMistyped : Relu {
   static constexpr bool has_post = true;
   static auto pots(auto w) { return w + w; }
 };
-#elif defined(SINK_POST_NOT_STATED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<PostMistyped>());  // refused: has_post = true. and lacks post.w. in the type of w.*is a name mistyped
+
+struct PostNotStated : Relu {
   static float post(float w) { return w / 2; }
 };
-#elif defined(SINK_ROW_MISTYPED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<PostNotStated>());  // refused: has post.w. in the type of w, which has no effect: state
+
+struct RowMistyped : Relu {
   static constexpr bool has_row_functions = true;
   static Relu rows(auto) { return {}; }
 };
-#elif defined(SINK_R_OF_ROW_MISTYPED)
-struct Illegal : Softpick {
+static_assert(attention_op_is_complete<RowMistyped>());  // refused: has_row_functions = true. and lacks row.m.*is a name mistyped
+
+struct ROfRowMistyped : Softpick {
   struct Row {
     static float g(float x) { return x; }
     static float dg(float x) { return x; }
@@ -136,18 +163,17 @@ struct Illegal : Softpick {
   };
   static Row row(float) { return {}; }
 };
-#elif defined(SINK_PROXY_DIVISOR_MISTYPED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<ROfRowMistyped>());  // refused: has_separate_normalizer = true. and lacks r.x. in the type of x.*is a name mistyped
+
+struct ProxyDivisorMistyped : Relu {
   static constexpr bool has_proxy_divisor = true;
   static auto proxy_divider(auto A, auto) { return A; }
 };
-#elif defined(SINK_PROXY_DIVISOR_NOT_STATED)
-struct Illegal : Relu {
+static_assert(attention_op_is_complete<ProxyDivisorMistyped>());  // refused: has_proxy_divisor = true. and lacks proxy_divisor.*is a name mistyped
+
+struct ProxyDivisorNotStated : Relu {
   static auto proxy_divisor(auto A, auto) { return A; }
 };
-#else
-struct Illegal : PNormExp {};  // compiles: the cases above fail for their own reason
-#endif
-static_assert(attention_op_is_complete<Illegal>());
+static_assert(attention_op_is_complete<ProxyDivisorNotStated>());  // refused: has proxy_divisor.*, which has no effect: state
 
 }  // namespace sink

@@ -1,5 +1,5 @@
 // Every element-wise update of updates.h: its backends agree, a bad step changes nothing, and arguments are checked.
-// The formula of each has a test of its own.
+// That each is its formula shows tests/train/optimizer_golden_test.cpp.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,11 +9,17 @@
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/every_backend.h"
-#include "tests/support/step_scalars.h"
 
 using namespace sink;
 
 namespace {
+
+Tensor step_scalars_of(double squared_norm = 0, double loss = 0, std::int64_t update = 1) {
+  Tensor step_scalars = make_step_scalars(/*learning_rate=*/0.1, update);
+  squared_norm_of(step_scalars).fill(squared_norm);
+  loss_of(step_scalars).fill(loss);
+  return step_scalars;
+}
 
 template <class U>
 typename U::Settings some_settings() {

@@ -1,11 +1,10 @@
-// GoldenCase: one file that make_golden.py wrote, the model it describes, and how the two are compared.
+// GoldenCase: one case of cases.safetensors, which make_golden.py writes, its model, how the two are compared, and the
+// settings of its training.
 #pragma once
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <sstream>
@@ -14,7 +13,8 @@
 
 #include "tests/support/built_ablations.h"
 #include "tests/support/compare.h"
-#include "tests/support/golden_file.h"
+#include "tests/support/expected_values.h"
+#include "train/training_run.h"
 
 namespace sink {
 
@@ -44,9 +44,8 @@ struct GoldenParameter {
 
 class GoldenCase {
  public:
-  explicit GoldenCase(const std::string& name)
-      : name(name), file(folder() + "/" + name + ".h5"), ablation(file.text("ablation")) {
-    std::istringstream settings(file.text("settings")), table(file.text("parameters"));
+  explicit GoldenCase(const std::string& name) : name(name), ablation(cases().text(name + "/ablation")) {
+    std::istringstream settings(cases().text(name + "/settings")), table(cases().text(name + "/parameters"));
     std::string word, line;
     for (double value; settings >> word >> value;) settings_[word] = value;
     while (std::getline(table, line)) {
@@ -56,16 +55,18 @@ class GoldenCase {
       for (std::int64_t size; columns >> size;) parameter.shape.append(size);
       parameters.push_back(parameter);
     }
-    tokens = file.tensor("tokens");
-    targets = file.tensor("targets");
+    tokens = expected("tokens");
+    targets = expected("targets");
   }
+
+  Tensor expected(const std::string& value) const { return cases().tensor(name + "/" + value); }
+  bool has(const std::string& value) const { return cases().has(name + "/" + value); }
 
   // The names of all cases, sorted.
   static std::vector<std::string> all() {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder()))
-      if (entry.path().extension() == ".h5") names.push_back(entry.path().stem().string());
-    std::sort(names.begin(), names.end());
+    for (const MetadataValue& text : cases().file().metadata())
+      if (text.key.ends_with("/ablation")) names.emplace_back(text.key.substr(0, text.key.find('/')));
     return names;
   }
 
@@ -160,13 +161,15 @@ class GoldenCase {
   }
 
   const std::string name;
-  const GoldenFile file;
   const std::string ablation;
   std::vector<GoldenParameter> parameters;
   Tensor tokens, targets;
 
  private:
-  static std::string folder() { return std::string(SINK_SOURCE_DIR) + "/tests/golden/model/cases"; }
+  static const ExpectedValues& cases() {
+    static const ExpectedValues file("model/cases.safetensors");
+    return file;
+  }
 
   static Tensor initial_values(const GoldenParameter& parameter) {
     UnitStream unit(parameter.name);
@@ -188,6 +191,30 @@ void for_each_golden_case(F&& f) {
       if (test::is_built(golden.ablation)) f(golden);
     } catch (const std::exception& error) { FAIL_CHECK(name, ": ", error.what()); }
   }
+}
+
+// The same batch in every step.
+class OneBatch : public DataSource {
+ public:
+  explicit OneBatch(const Batch& batch) : batch_(batch) {}
+  std::int64_t vocabulary() const override { return batch_.vocabulary(); }
+  Batch train_batch(std::int64_t, std::int64_t, std::int64_t) const override { return batch_; }
+  Batch validation_batch(std::int64_t, std::int64_t) const override { return batch_; }
+  std::int64_t validation_sequences() const override { return batch_.sequences(); }
+  std::string token_text(std::int32_t id) const override { return std::to_string(id); }
+  std::int64_t train_tokens() const override { return 0; }
+
+ private:
+  Batch batch_;
+};
+
+// Without warm-up. What the optimiser is told is the caller's.
+inline RunConfig golden_config(const GoldenCase& golden, DType type) {
+  RunConfig config;
+  static_cast<Sizes&>(config) = golden.sizes();
+  config.precision = name_of(type);
+  config.warmup = 0;
+  return config;
 }
 
 }  // namespace sink

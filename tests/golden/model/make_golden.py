@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the golden values of the small model, cases/<case>.h5, from an independent PyTorch float64 implementation.
+"""Writes the golden values of the small model, cases.safetensors, from an independent PyTorch float64 implementation.
 
 One model, written from the formulas of the paper and not from the C++: ABLATIONS lists what differs. Attention is an
 explicit map of T rows and T columns (one more in front for an extra key), the mask is the explicit set allowed(i, j), and an
@@ -17,7 +17,7 @@ golden_case.h, times a power of two that stands beside the parameter's name in t
 stored, their Euclidean norm, and their sum weighted by another such stream, so that an error anywhere is seen.
 Everything is float64.
 
-Needs: torch, numpy, h5py. Axes: B batch, L layers, H heads, G key heads, T query and key position (with a sink token
+Needs: torch, numpy. Axes: B batch, L layers, H heads, G key heads, T query and key position (with a sink token
 1 + T, the sink token first), D head width, C width, F feed-forward width, V vocabulary, K = 10 first keys.
 """
 import argparse
@@ -27,13 +27,15 @@ import pathlib
 import sys
 
 try:
-    import h5py
     import numpy as np
     import torch
     from torch.nn.functional import pad
 except ImportError as error:
-    print(f"make_golden.py: {error}; python3 -m venv venv && venv/bin/pip install torch numpy h5py", file=sys.stderr)
+    print(f"make_golden.py: {error}; python3 -m venv venv && venv/bin/pip install torch numpy", file=sys.stderr)
     sys.exit(77)  # CTest's SKIP_RETURN_CODE
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import expected as files  # noqa: E402
 
 NORM_EPS = 1e-5
 ROTARY_BASE = 10000.0
@@ -872,8 +874,7 @@ def measurements(ablation, s, seen):
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Files. To keep them small: few and short texts, at most eight datasets a group; what HDF5 does otherwise takes more
-# room than the numbers.
+# The file. The values and texts of a case are <case>/<name>:
 #
 #   tokens, targets [B, T]; loss; logits: summary of [B, T, V]
 #   gradients: summaries in the order of the text `parameters`, whose lines are name, offset, scale and shape
@@ -915,13 +916,13 @@ def train(ablation, s, tokens, targets):
 
 
 def golden(case):
-    """Every dataset of one file, name -> numpy array."""
+    """The values of a case, name -> numpy array."""
     ablation, s = ABLATIONS[CASES[case][0]], CASES[case][1]
     parameters, (tokens, targets) = make_parameters(ablation, s), make_batch(s)
     logits, seen = forward(ablation, s, parameters, tokens)
     loss = loss_of(logits, targets)
     loss.backward()
-    values = {"tokens": tokens.char(), "targets": targets.char(), "loss": loss, "logits": summary("logits", logits),
+    values = {"tokens": tokens.int(), "targets": targets.int(), "loss": loss, "logits": summary("logits", logits),
               "gradients": torch.cat([summary(name, p.grad) for name, p in parameters.items()])}
     values.update(measurements(ablation, s, seen))
     values.update(train(ablation, s, tokens, targets))
@@ -930,7 +931,7 @@ def golden(case):
     return {name: value.detach().numpy() for name, value in values.items()}
 
 
-def attributes(case):
+def texts(case):
     name, s = CASES[case]
     table = "".join(f"{name} {offset} {scale} {' '.join(map(str, shape))}\n"
                     for name, shape in parameter_shapes(ABLATIONS[name], s).items()
@@ -939,42 +940,32 @@ def attributes(case):
     sizes = {key: value for key, value in dataclasses.asdict(s).items() if value or key not in numbers}
     sizes["width"] = s.width
     settings = dict(sizes, sample=SAMPLE, **TRAINING)
-    texts = dict(ablation=name, made=f"make_golden.py, float64, torch {torch.__version__.split('+')[0]}",
-                 settings="".join(f"{name} {value}\n" for name, value in settings.items()),
-                 parameters=table)  # name, offset, scale, shape; in the order of `gradients`
-    return {name: np.bytes_(text) for name, text in texts.items()}
+    return dict(ablation=name, made=f"make_golden.py, float64, torch {torch.__version__.split('+')[0]}",
+                settings="".join(f"{name} {value}\n" for name, value in settings.items()),
+                parameters=table)  # name, offset, scale, shape; in the order of `gradients`
 
 
-def write(path, case):
-    with h5py.File(path, "w", libver=("v110", "v110"), meta_block_size=512) as file:
-        for name, value in attributes(case).items():
-            file.attrs[name] = value
-        for name, value in golden(case).items():
-            file.create_dataset(name, data=value)
-
-
-def check(path, case):
-    """Number of datasets and attributes that differ from the stored ones."""
+def check(file, case):
+    """Number of values and texts that differ from the stored ones."""
     wrong = 0
     expected = golden(case)
-    with h5py.File(path) as file:
-        stored, stored_attributes = {}, dict(file.attrs)
-        file.visititems(lambda name, item: stored.update({name: item[()]}) if isinstance(item, h5py.Dataset) else None)
-    for name, value in attributes(case).items():
-        if name != "made" and not np.array_equal(stored_attributes.get(name), value):
-            print(f"{path}: attribute {name}: {stored_attributes.get(name)}, expected {value}")
+    stored, stored_texts = ({name.removeprefix(case + "/"): value for name, value in of.items() if name.startswith(case + "/")}
+                            for of in file)
+    for name, value in texts(case).items():
+        if name != "made" and stored_texts.get(name) != value:
+            print(f"{case}: text {name}: {stored_texts.get(name)}, expected {value}")
             wrong += 1
     if set(stored) != set(expected):
-        print(f"{path}: datasets differ: {sorted(set(stored) ^ set(expected))}")
+        print(f"{case}: values differ: {sorted(set(stored) ^ set(expected))}")
         wrong += 1
     for name in sorted(set(stored) & set(expected)):
         tolerance = 1e-8 if name == "training" else 1e-11  # Adam amplifies rounding
         scale = np.abs(expected[name]).max()
         if stored[name].shape != expected[name].shape:
-            print(f"{path}: {name}: shape {stored[name].shape}, recomputed {expected[name].shape}")
+            print(f"{case}: {name}: shape {stored[name].shape}, recomputed {expected[name].shape}")
             wrong += 1
         elif not (worst := np.abs(stored[name] - expected[name]).max()) <= tolerance * scale:
-            print(f"{path}: {name}: off by {worst:.3g}, tolerance {tolerance * scale:.3g}")
+            print(f"{case}: {name}: off by {worst:.3g}, tolerance {tolerance * scale:.3g}")
             wrong += 1
     return wrong
 
@@ -1001,34 +992,33 @@ def verify(case):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="recompute and compare with the stored files")
+    parser.add_argument("--check", action="store_true", help="recompute and compare with the stored values")
     parser.add_argument("--all", action="store_true", help="with --check: every case, not a few")
     parser.add_argument("--verify", action="store_true", help="compare gradients with central differences")
     parser.add_argument("--only", metavar="NAME", choices=CASES, help="this case alone")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent / "cases", help="folder")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path(__file__).parent / "cases.safetensors", help="file")
     options = parser.parse_args()
     torch.set_num_threads(1)
     wrong = 0
     few = CHECKED if options.check and not options.all else CASES
+    stored = files.read(options.out) if options.out.exists() else ({}, {})
     for case in [options.only] if options.only else few:
-        path = options.out / f"{case}.h5"
         if options.verify:
             error, name = verify(case)
             print(f"{case}: largest relative gradient error {error:.2g} ({name})")
             wrong += error > 1e-7
         elif options.check:
-            wrong += check(path, case)
+            wrong += check(stored, case)
         else:
-            path.parent.mkdir(exist_ok=True)
-            write(path, case)
-            print(f"{path}: {path.stat().st_size} bytes")
+            files.replace(options.out, case, golden(case), texts(case))
+            print(case)
     if not options.only and not options.verify:
-        stray = {path.stem for path in options.out.glob("*.h5")} ^ set(CASES)
+        stray = {name.split("/")[0] for name in files.read(options.out)[0]} ^ set(CASES)
         if stray:
-            print(f"{options.out}: files without a case, or cases without a file: {sorted(stray)}")
+            print(f"{options.out}: in the file and no case, or a case and not in the file: {sorted(stray)}")
             wrong += 1
     if options.check and not wrong:
-        print("all golden files agree")
+        print("all golden values agree")
     return 1 if wrong else 0
 
 

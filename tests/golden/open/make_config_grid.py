@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes what Hugging Face's transformers computes for tiny models over a grid of config.json values, family by family.
 
-  make_config_grid.py [FAMILY ...]  writes (all, or these) grid/<family>.{json,safetensors}
+  make_config_grid.py [FAMILY ...]  writes (all, or these) into grid.json and grid.safetensors
 
-<family>.json: `defaults`, the values that the family's configuration class gives to missing keys; `tensors`, lists of
+grid.json, for each family: `defaults`, the values that the family's configuration class gives to missing keys; `tensors`, lists of
 names and shapes; `cases`, each with a name, a config.json and either its list of tensors, how many tokens it has and
-which arrays of <family>.safetensors are its logits (of the last 12 positions, V) and its attention (L, H, T (T + 1) / 2:
+which arrays <family>/<number> of grid.safetensors are its logits (of the last 12 positions, V) and its attention (L, H, T (T + 1) / 2:
 the rows of the lower triangle; none where there are more than 12 tokens), or `refused`: what this project must name when
 it refuses the file. Arrays are F64.
 
@@ -17,7 +17,7 @@ What transformers computes in float32 whatever the type of the model (RMSNorm, r
 float64 here: while a model is made and run, `torch.float32` and `torch.float` are float64, `Tensor.float()` is
 `Tensor.double()`, and the default type is float64. Attention is eager.
 
-Needs: torch, transformers, safetensors, numpy.
+Needs: torch, transformers, numpy.
 """
 import contextlib
 import copy
@@ -29,9 +29,11 @@ import sys
 import numpy
 import torch
 import transformers as tf
-from safetensors.torch import save_file
 
-OUT = pathlib.Path(__file__).parent / "grid"
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import expected as files  # noqa: E402
+
+GRID = pathlib.Path(__file__).parent / "grid.json"
 V, T, LONG, LAST = 24, 12, 4100, 12
 DELETED = "(deleted)"
 
@@ -172,15 +174,17 @@ class Family:
         return self.same(name, *changes)
 
     def write(self):
-        OUT.mkdir(exist_ok=True)
-        body = ",\n".join(json.dumps(case) for case in self.cases)
-        head = f'"defaults": {json.dumps(self.defaults)},\n"tensors": {json.dumps(self.tensors)}'
-        (OUT / f"{self.name}.json").write_text("{" + f'{head},\n"cases": [\n{body}\n]' + "}\n")
-        path = OUT / f"{self.name}.safetensors"
-        save_file({str(n): value for n, value in enumerate(self.results)}, path)
-        path.chmod(0o644)
+        grids = json.loads(GRID.read_text()) if GRID.exists() else {}
+        grids[self.name] = {"defaults": self.defaults, "tensors": self.tensors, "cases": self.cases}
+        families = []
+        for name, grid in sorted(grids.items()):  # a line for each case
+            body = ",\n".join(json.dumps(case) for case in grid["cases"])
+            head = f'"defaults": {json.dumps(grid["defaults"])},\n"tensors": {json.dumps(grid["tensors"])}'
+            families.append(f"{json.dumps(name)}: " + "{" + f'{head},\n"cases": [\n{body}\n]' + "}")
+        GRID.write_text("{\n" + ",\n".join(families) + "\n}\n")
+        files.replace(GRID.with_suffix(".safetensors"), self.name, {str(n): value.numpy() for n, value in enumerate(self.results)})
         same = sum("logits" in case for case in self.cases)
-        print(f"{self.name}: {same} cases, {len(self.cases) - same} refused; {len(self.results)} arrays, {path.stat().st_size} bytes")
+        print(f"{self.name}: {same} cases, {len(self.cases) - same} refused; {len(self.results)} arrays")
 
 
 def product(**axes):

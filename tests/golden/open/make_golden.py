@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Writes tiny models of the families of open models, as Hugging Face's transformers saves them, and their logits.
 
-  make_golden.py [NAME ...]  writes (all, or these) models/<name>/{config.json, model.safetensors, golden.safetensors}, models/<name>.gguf and .bin
+  make_golden.py [NAME ...]  writes (all, or these) models/<name>/{config.json, model.safetensors}, models/<name>.gguf and .bin, and logits.safetensors
 
 Weights are random (of one seed), gains and biases not the trivial ones; logits are transformers' own, in float64, eager
 attention. The GGUF files hold the same weights by the names that the gguf package has for transformers' (queries and
-keys of LLaMA, Granite and SmolLM3 permuted, the slowed turns of LLaMA 3 as divisors, Gemma's gains with their 1 and gates and ups of gpt-oss apart, as llama.cpp's converter does). golden.safetensors: tokens I32 (2, T), logits F64 (2, T, V).
+keys of LLaMA, Granite and SmolLM3 permuted, the slowed turns of LLaMA 3 as divisors, Gemma's gains with their 1 and gates and ups of gpt-oss apart, as llama.cpp's converter does). logits.safetensors: <name>/tokens I32 (2, T), <name>/logits F64 (2, T, V).
 
 Needs: torch, transformers, safetensors, gguf.
 """
@@ -18,9 +18,13 @@ import sys
 import gguf
 import torch
 import transformers as tf
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import expected as files  # noqa: E402
 
 OUT = pathlib.Path(__file__).parent / "models"
+LOGITS = OUT.parent / "logits.safetensors"
 T = 20
 small = dict(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, hidden_size=32, intermediate_size=40,
              max_position_embeddings=32, vocab_size=40, initializer_range=0.3)
@@ -269,6 +273,7 @@ def main():
     only = sys.argv[1:]
     if not only:
         shutil.rmtree(OUT, ignore_errors=True)
+        LOGITS.unlink(missing_ok=True)
     for seed, (name, config) in enumerate(CONFIGS.items()):
         if only and name not in only:
             continue
@@ -288,7 +293,7 @@ def main():
         tokens = torch.randint(0, 40, (2, T))
         with torch.no_grad():
             logits = model.double()(tokens).logits
-        save_file({"tokens": tokens.int(), "logits": logits.contiguous()}, folder / "golden.safetensors")
+        files.replace(LOGITS, name, {"tokens": tokens.int().numpy(), "logits": logits.numpy()})
         if name in GGUF:
             write_gguf(name, config, model, load_file(folder / "model.safetensors"))
         if name == "llama2c":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes optimizers.h5: ten training steps of every optimiser, from independent float64 implementations in PyTorch.
+"""Writes optimizers.safetensors: ten training steps of every optimiser, from independent float64 implementations in PyTorch.
 
 The model, its initial values and its batch are those of tests/golden/model/make_golden.py. AdamW and SGD are torch.optim's
 own (SGD with the decay done by hand, as it is decoupled here). The others are written from their papers and not from the
@@ -11,8 +11,8 @@ torch.optim.Adam inside.
   make_optimizer_golden.py --check    recomputes and compares; and Muon with torch.optim.Muon, which has bf16 inside
                                       (exit 1 on a difference; 77 without PyTorch)
 
-Datasets <case>/<optimizer>-<decay>/: training [loss or gradient norm, step]; weights: summaries of the parameters after
-ten steps, in the order of the case's text `parameters`. Attribute `settings`: the lines `<optimizer> <setting> <value>`.
+Values <case>/<optimizer>-<decay>/: training [loss or gradient norm, step]; weights: summaries of the parameters after
+ten steps, in the order of the case's text `parameters`. Text `settings`: the lines `<optimizer> <setting> <value>`.
 """
 import argparse
 import math
@@ -21,11 +21,11 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "model"))
 import make_golden as golden  # noqa: E402  (exits with 77 where a package is missing)
-import h5py  # noqa: E402
+from make_golden import files  # noqa: E402
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
-FILE = pathlib.Path(__file__).parent / "optimizers.h5"
+FILE = pathlib.Path(__file__).parent / "optimizers.safetensors"
 CASES = ["baseline", "bias_kv"]
 STEPS = 10
 SEED = 0  # of the rotations
@@ -235,22 +235,22 @@ def differs_from_torch_muon():
 
 def check():
     wrong = 0
-    with h5py.File(FILE) as file:
-        if file.attrs["settings"].decode() != settings_text():
-            print("the settings differ")
+    values, texts = files.read(FILE)
+    if texts["settings"] != settings_text():
+        print("the settings differ")
+        wrong += 1
+    for name, expected in datasets().items():
+        stored = values.get(name)
+        if stored is None or stored.shape != expected.shape:
+            print(f"{name}: missing, or of another shape")
             wrong += 1
-        for name, expected in datasets().items():
-            stored = file[name][()] if name in file else None
-            if stored is None or stored.shape != expected.shape:
-                print(f"{name}: missing, or of another shape")
-                wrong += 1
-            elif not (worst := np.abs(stored - expected).max()) <= 1e-8 * np.abs(expected).max():
-                print(f"{name}: off by {worst:.3g}")
-                wrong += 1
+        elif not (worst := np.abs(stored - expected).max()) <= 1e-8 * np.abs(expected).max():
+            print(f"{name}: off by {worst:.3g}")
+            wrong += 1
     if hasattr(torch.optim, "Muon") and not (off := differs_from_torch_muon()) < 0.05:
         print(f"Muon is {off:.3g} of an update away from torch.optim.Muon, more than its bf16 explains")
         wrong += 1
-    print(f"{wrong} differences" if wrong else "optimizers.h5 is current")
+    print(f"{wrong} differences" if wrong else "optimizers.safetensors is current")
     return 1 if wrong else 0
 
 
@@ -261,11 +261,8 @@ def main():
     torch.set_num_threads(1)
     if options.check:
         return check()
-    with h5py.File(FILE, "w", libver=("v110", "v110"), meta_block_size=512) as file:
-        file.attrs["settings"] = np.bytes_(settings_text())
-        file.attrs["made"] = np.bytes_(f"make_optimizer_golden.py, float64, torch {torch.__version__.split('+')[0]}")
-        for name, values in datasets().items():
-            file.create_dataset(name, data=values)
+    made = f"make_optimizer_golden.py, float64, torch {torch.__version__.split('+')[0]}"
+    files.write(FILE, datasets(), {"settings": settings_text(), "made": made})
     return 0
 
 

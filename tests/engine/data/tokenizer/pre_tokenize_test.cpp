@@ -129,7 +129,7 @@ TEST_CASE("pre_tokenize: the scanners cut where the regular expressions do") {
                   {Cut::ascii_threes, Pattern("[0-9]{3}|(?s:(?![0-9]{3}).)+")},
                   {Cut::metaspace, Pattern("\u2581?[^\u2581]+|\u2581")},
                   {Cut::after_space, Pattern("[^ ]* |[^ ]+")}};
-  for (int round = 0; round < (test::is_short() ? 4'000 : 40'000); ++round) {
+  for (int round = 0; round < (test::is_short() ? 1'000 : 40'000); ++round) {
     std::string text;
     for (std::uint64_t length = 1 + below(14); length > 0; --length) {
       if (below(6) > 0) {
@@ -146,6 +146,7 @@ TEST_CASE("pre_tokenize: the scanners cut where the regular expressions do") {
   }
   // Every character before and after a letter, a digit, a sign, a blank and itself.
   for (std::size_t i = 0; i < known.size(); i += 97) {
+    if (!test::in_turn()) continue;
     std::string text;
     for (std::size_t j = i; j < std::min(i + 97, known.size()); ++j) {
       for (const char* other : {"a", "7", "-", " ", "\n", "'"}) {
