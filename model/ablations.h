@@ -143,6 +143,9 @@ struct op_entmax15 : baseline { using Attention = Entmax15; };                  
 struct qk_norm : baseline { using QueryKeyNorm = RmsQueryKeyNorm; };                          // Henry et al. 2020
 struct gate_head : baseline { using Gate = HeadGate; };                                       // Qiu et al. 2025
 struct gate_element : baseline { using Gate = ElementGate; };
+struct gate_truncated : baseline { using Gate = TruncatedGate; };                             // modded-nanogpt 2025
+struct gate_swish : baseline { using Gate = SwishGate; };                                     // Qwen 2026
+struct gate_value : baseline { using Gate = ValueGate; };                                     // Qiu et al. 2025
 struct gate_affine : baseline { using Gate = AffineGate; };                                   // Bae et al. 2026
 struct gate_xsa : baseline { using Gate = ExclusiveGate; };                                   // arXiv 2603.09078
 struct op_consmax : baseline { using Position = OffsetRotary; using Attention = ConSmax; };   // Liu et al. 2024
