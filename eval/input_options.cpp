@@ -12,7 +12,7 @@ namespace {
 
 std::string text_of(const InputOptions& input) {
   if (input.text) return *input.text;
-  if (input.text_file->ends_with(".jsonl"))
+  if (input.is_jsonl())
     throw Error(
         *input.text_file + ": only `sink` and `score` read .jsonl, a text in each line: give a file with one text",
         Exit::usage);

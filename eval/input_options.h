@@ -29,6 +29,8 @@ struct InputOptions {
   std::optional<bool> bos;      // whether a text begins with the begin token; none: as the model's texts do
 
   bool any() const { return tokens || text || text_file; }
+  // Whether each line of --text-file is one text.
+  bool is_jsonl() const { return text_file && text_file->ends_with(".jsonl"); }
   // The file, or the beginning of the text, for reports.
   std::string name() const;
   // --data is read for a tokenizer, where the checkpoint has none. Throws Error (Exit::usage) for other data.

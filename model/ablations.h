@@ -143,6 +143,9 @@ struct op_entmax15 : baseline { using Attention = Entmax15; };                  
 struct qk_norm : baseline { using QueryKeyNorm = RmsQueryKeyNorm; };                          // Henry et al. 2020
 struct gate_head : baseline { using Gate = HeadGate; };                                       // Qiu et al. 2025
 struct gate_element : baseline { using Gate = ElementGate; };
+struct gate_truncated : baseline { using Gate = TruncatedGate; };                             // modded-nanogpt 2025
+struct gate_swish : baseline { using Gate = SwishGate; };                                     // Qwen 2026
+struct gate_value : baseline { using Gate = ValueGate; };                                     // Qiu et al. 2025
 struct gate_affine : baseline { using Gate = AffineGate; };                                   // Bae et al. 2026
 struct gate_xsa : baseline { using Gate = ExclusiveGate; };                                   // arXiv 2603.09078
 struct op_consmax : baseline { using Position = OffsetRotary; using Attention = ConSmax; };   // Liu et al. 2024
@@ -177,6 +180,9 @@ struct qwen2_moe : qwen2 { using FeedForward = WithSharedExpert<SwiGluExpertsOfS
 struct olmoe : llama { using QueryKeyNorm = RmsNormOfAllHeads; using FeedForward = SwiGluExpertsOfSoftmax; };
 struct gemma : llama { using FeedForward = GeGluTanh; };
 struct starcoder2 : gpt2 { using Position = Rotary; using Unembedding = OwnUnembedding; };
+struct olmo : llama { using Norm = LayerNorm; };
+struct stablelm : qwen2 { using Norm = LayerNorm; };
+struct nemotron : olmo { using FeedForward = ReluSquaredFeedForward; };
 struct cohere : llama { using Placement = ParallelResidual; using Norm = LayerNorm; };
 struct glm4 : qwen2 { using Placement = SandwichNorm; };
 struct exaone4 : qwen3 { using Position = Llama3Rotary; using Placement = OutputNorm; };

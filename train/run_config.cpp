@@ -218,8 +218,8 @@ void require_read_sizes(const IsGiven& is_given, const RunConfig& config, const 
   };
   const bool rotates =
       !has_one_of("position", {"NoPosition", "Learned", "Sinusoidal", "Alibi", "T5Relative", "BucketIndex"});
-  const bool has_experts =
-      !has_one_of("feed_forward", {"Relu", "Gelu", "GeluTanh", "Swish", "SwiGlu", "ReGlu", "GeGlu", "GeGluTanh"});
+  const bool has_experts = !has_one_of("feed_forward", {"Relu", "ReluSquared", "Gelu", "GeluTanh", "Swish", "SwiGlu",
+                                                        "ReGlu", "GeGlu", "GeGluTanh"});
   struct Need {
     std::string what;
     bool is_met;

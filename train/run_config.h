@@ -33,7 +33,7 @@ struct RunConfig : DataConfig, Sizes {
   double adam_epsilon = 1e-8;
   double momentum = 0.95;
   double weight_decay = 0.1;
-  std::string decay = "all";      // what is decayed, a group of decay_groups.h
+  std::string decay = "all";      // what is decayed, a group of decayed_part (train/optimizer.h)
   double clip = 1.0;              // global gradient norm; 0 never clips
   std::string precision = "f32";  // f32 | bf16 | tf32 | f64 (reference mathematics, for checks)
   bool reference = false;         // plain loops instead of the fast path

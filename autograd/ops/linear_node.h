@@ -44,6 +44,32 @@ inline Var linear(const Var& x, const Parameter& weight) {
   return record<LinearNode>(y, x, &weight);
 }
 
+struct LinearOfVarNode {
+  Var x, weight;
+  Tensor compute;  // the weight in the type of x
+
+  static constexpr const char* name = "linear_of_var";
+  void backward(const Tensor& dy) {
+    if (weight.requires_grad()) {
+      auto [dw, accumulate_dw] = weight.gradient().target();
+      matmul(transposed(dy), {x.value()}, dw, accumulate_dw);
+    }
+    if (!x.requires_grad()) return;
+    auto [dx, accumulate_dx] = x.gradient().target();
+    matmul({dy}, {compute}, dx, accumulate_dx);
+  }
+};
+
+// The same for a weight that is computed, (out, in) in the type of the master weights.
+inline Var linear(const Var& x, const Var& weight) {
+  const Tensor compute = weight.value().to(x.value().dtype());
+  Shape shape = x.value().shape();
+  shape[-1] = compute.dim(0);
+  Tensor y = x.value().new_empty(shape, x.value().dtype());
+  matmul({x.value()}, transposed(compute), y);
+  return record<LinearOfVarNode>(y, x, weight, compute);
+}
+
 // The same for the matrices of a mixture's experts, of which p: (..., E) chooses a few. Where the weights are stored in
 // a file only those are computed, and outputs of the others are unspecified.
 inline Var expert_linear(const Var& x, const Var& p, const Parameter& weight) {

@@ -5,7 +5,6 @@
 #include "engine/io/command_line.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
-#include "eval/eval_command.h"
 
 namespace sink {
 
@@ -53,6 +52,7 @@ int run_eval(const EvalProgram& program, std::vector<std::string> words, const A
   app.require_subcommand(1);
   std::vector<EvalCommand> commands;
   for (MakeCommand make : kCommands) commands.push_back(make(app, ablation));
+  for (MakeCommand make : program.more_commands) commands.push_back(make(app, ablation));
   app.footer(program.name + " COMMAND --help describes a command.\n" + program.note +
              "\nExit codes: 0 done, 2 usage, 3 bad input, 4 checkpoint damaged or of another policy, 8 disk.");
   require_command(app, words);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "model/ablation.h"
+#include "eval/eval_command.h"
 
 namespace sink {
 
@@ -19,6 +19,7 @@ struct EvalProgram {
   std::string note;             // the last paragraph of its help
   std::string version_details;  // the last line of --version
   std::string usage = {};       // "sinklab [COMMAND] MODEL"; empty: as usual
+  std::vector<EvalCommand (*)(CLI::App&, const Ablation&)> more_commands = {};
 };
 int run_eval(const EvalProgram& program, std::vector<std::string> words, const Ablation& ablation);
 // "attention", "sink", ...

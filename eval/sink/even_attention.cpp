@@ -1,6 +1,7 @@
 #include "eval/sink/even_attention.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "engine/key_range.h"
@@ -60,6 +61,19 @@ Sums sums_of(const VisibleKeys& keys, std::int64_t column) {
 
 double even_alpha(const VisibleKeys& keys, std::int64_t k) {
   return sums_of(keys, keys.extra_tokens + k - 1).on_column;
+}
+
+double even_entropy(const VisibleKeys& keys) {
+  const std::int64_t positions = keys.T + keys.extra_tokens;
+  const auto of_block = [&](std::int64_t window) {
+    const KeyRange range = range_of(keys, window);
+    double sum = 0;
+    for (std::int64_t i = 0; i < positions; ++i)
+      sum += std::log(static_cast<double>(range.count(i, positions) + keys.extra_key));
+    return sum / static_cast<double>(positions);
+  };
+  const double full = keys.window == 0 ? 1 : static_cast<double>(keys.global_layers) / static_cast<double>(keys.layers);
+  return full * of_block(0) + (1 - full) * of_block(keys.window);
 }
 
 EvenAttention even_attention(const VisibleKeys& keys) {

@@ -1,5 +1,5 @@
-// How many rows see a key, by which alpha_k is divided; and alpha_1 and alpha_* of a model without any preference: every
-// row spreads its weight evenly over the keys that it sees.
+// How many rows see a key, by which alpha_k is divided; and alpha_1 and alpha_* of a model without any preference:
+// every row spreads its weight evenly over the keys that it sees.
 //
 //   alpha_k = 1/r_k sum_i [row i sees key k] / n_i    r_k rows see key k, n_i keys are visible to row i, an extra key
 //                                                     included
@@ -37,6 +37,8 @@ struct EvenAttention {
 };
 EvenAttention even_attention(const VisibleKeys& keys);
 double even_alpha(const VisibleKeys& keys, std::int64_t k);
+// The mean over rows and blocks of ln n_i: the entropy of rows that are spread evenly.
+double even_entropy(const VisibleKeys& keys);
 // Those of a model that reads T tokens.
 VisibleKeys visible_keys(const Sizes& sizes, std::int64_t T, std::int64_t extra_tokens, bool extra_key);
 

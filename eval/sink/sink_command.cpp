@@ -20,14 +20,12 @@
 #include "eval/sink/attention_patterns.h"
 #include "eval/sink/evaluation_json.h"
 #include "eval/sink/evaluation_table.h"
+#include "eval/sink/measured_input.h"
 #include "eval/sink/trained_on.h"
 #include "eval/text_sequences.h"
-#include "eval/what_fits.h"
 
 namespace sink {
 namespace {
-
-constexpr std::int64_t kPaperContext = 64;  // tokens of a sequence in the measurements of the paper
 
 // Not what a run measured at its end, which names the machine of its training.
 OutputKind evaluation_file() {
@@ -47,10 +45,8 @@ struct SinkOptions {
   std::uint64_t seed = 0;
   bool all_inputs = false;
 
-  // Whether each line of --text-file is one text.
-  bool is_jsonl() const { return given.text_file && given.text_file->ends_with(".jsonl"); }
   std::string input_name() const {
-    return given.tokens ? "tokens" : is_jsonl() ? "texts" : given.any() ? "sentence" : input;
+    return given.tokens ? "tokens" : given.is_jsonl() ? "texts" : given.any() ? "sentence" : input;
   }
 };
 
@@ -80,22 +76,12 @@ Batch sampled_tokens(const SinkOptions& options, const std::string& kind, const 
                 std::max<std::int64_t>(0, sizes.prefix - 1));
 }
 
-struct Input {
-  Batch tokens;
-  std::vector<std::string> domains = {};  // of JSONL, one for each sequence
-};
-
 // The sequences to measure; `data` is set for the input "text".
 Input input_of(const SinkOptions& options, const Checkpoint& checkpoint, const TrainedOn& run, const Sizes& sizes,
                const DataSource* data) {
   if (data) return {data->validation_batch(0, std::min(options.sequences, data->validation_sequences()))};
   if (!options.given.any()) return {sampled_tokens(options, options.input, sizes, run.context)};
-  if (!options.is_jsonl())
-    return {given_tokens(options.given.sequences(checkpoint, sizes), sizes.vocabulary, sizes.prefix, 1)};
-  TextCut cut = options.given.cut(checkpoint, run, sizes);
-  cut.context = run.context;
-  TextLines texts = read_text_lines(*options.given.text_file, options.given.tokenizer(checkpoint, run), cut);
-  return {given_tokens(texts.tokens_NT, sizes.vocabulary, sizes.prefix), texts.domains};
+  return given_input(options.given, checkpoint, run, sizes);
 }
 
 using TokenLabels = std::function<std::string(std::int32_t)>;
@@ -133,22 +119,15 @@ struct SinkRun {
   }
 
   Evaluation measure(const Batch& given, bool with_patterns, const DataSource* data) const {
-    const bool without_logits = checkpoint.attributes.contains("without_logits");
-    const Batch input = without_logits ? without_targets(given) : given;
-    const std::vector<std::int64_t> lengths = lengths_of(input);
+    const std::vector<std::int64_t> lengths = lengths_of(given);
     const std::vector<double> epsilons =
         options.epsilons.empty() ? std::vector<double>{kSinkEpsilons.begin(), kSinkEpsilons.end()} : options.epsilons;
-    Evaluation evaluation =
-        in_batches_that_fit(std::min(options.compute.batch_of(input.context(), model.sizes().width), input.sequences()),
-                            [&](std::int64_t n) {
-                              Evaluation measured = evaluate(model, input, n, false, {}, fixed_token(data));
-                              if (measured.targets > 0) require_finite_loss(measured.loss);
-                              if (without_logits) require_finite_stream(measured.hidden_norm);
-                              add_sinks_by_length(model, input, n, epsilons, lengths, measured,
-                                                  std::max(kSinkPositions, replaced_position()));
-                              return measured;
-                            });
-    if (patterns.wanted && with_patterns) add_patterns(model, input, patterns.layer_head, evaluation);
+    Evaluation evaluation = evaluate_in_batches(model, checkpoint, given, options.compute, fixed_token(data),
+                                                [&](const Batch& input, std::int64_t n, Evaluation& measured) {
+                                                  add_sinks_by_length(model, input, n, epsilons, lengths, measured,
+                                                                      std::max(kSinkPositions, replaced_position()));
+                                                });
+    if (patterns.wanted && with_patterns) add_patterns(model, given, patterns.layer_head, evaluation);
     return evaluation;
   }
 

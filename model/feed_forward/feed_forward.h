@@ -49,6 +49,7 @@ class FeedForwardLayer {
 template <class Function, PolicyName kName>
 using PlainFeedForward = FeedForwardLayer<Function, false, kName>;
 using ReluFeedForward = PlainFeedForward<ReluFunction, "Relu">;
+using ReluSquaredFeedForward = PlainFeedForward<ReluSquaredFunction, "ReluSquared">;
 using GeluFeedForward = PlainFeedForward<GeluFunction, "Gelu">;
 using GeluTanhFeedForward = PlainFeedForward<GeluTanhFunction, "GeluTanh">;
 using SwishFeedForward = PlainFeedForward<SiluFunction, "Swish">;

@@ -1,5 +1,5 @@
 // Splits projected hidden states into the queries, keys and values of the heads, norms queries and keys, and rotates
-// them by position. With a key-value cache, keys and values are those of all tokens so far.
+// them by position; gates values. With a key-value cache, keys and values are those of all tokens so far.
 #pragma once
 
 #include <concepts>
@@ -18,17 +18,22 @@ concept SplitsHeads = requires(const Position& position, const Var& qkv_BTE, std
   { position.split(qkv_BTE, H, H, ctx) } -> std::same_as<QueryKeyValue>;
 };
 
-// qkv (B, T, (H + 2 G) D) -> rotate(norm_q(q)) (B, H, T, D), rotate(norm_k(k)) and v (B, G, T, D).
-template <class Position, class QueryKeyNorm>
+// qkv (B, T, (H + 2 G) D) -> rotate(norm_q(q)) (B, H, T, D), rotate(norm_k(k)) and gate_values(v) (B, G, T, D).
+template <class Position, class QueryKeyNorm, class GateValues>
 QueryKeyValue positioned_heads(const Var& qkv_BTE, const Position& position, const QueryKeyNorm& norm,
-                               const Sizes& sizes, const ForwardContext& ctx) {
+                               const Sizes& sizes, const ForwardContext& ctx, const GateValues& gate_values) {
   constexpr bool kNormed = !std::is_same_v<QueryKeyNorm, NoQueryKeyNorm>;
   if constexpr (!kNormed && SplitsHeads<Position>) {
-    if (!ctx.cache) return position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);
+    if (!ctx.cache) {
+      QueryKeyValue heads = position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);
+      heads.v_BGTD = gate_values(heads.v_BGTD);
+      return heads;
+    }
   }
   auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());
   q_BHTD = position.rotate(norm.query(q_BHTD, ctx), ctx);
   k_BGTD = norm.key(k_BGTD);
+  v_BGTD = gate_values(v_BGTD);
   if (!ctx.cache) return {q_BHTD, position.rotate(k_BGTD, ctx), v_BGTD};
 
   // Positions that change with the cache are applied to all keys at every step.

@@ -145,7 +145,7 @@ class FamilyWeights : public WeightSource {
   }
 
   void read_values(const ParameterInfo& parameter, Tensor& out) const override {
-    if (is_left_out(config_, parameter.name)) return out.fill(0);
+    if (is_left_out(config_, parameter.name)) return out.fill(value_left_out(config_, parameter.name));
     const StoredMatrix matrix = rows_of(parameter);
     with_real<float, double>(out.dtype(), [&](auto zero) {
       using R = decltype(zero);

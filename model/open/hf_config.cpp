@@ -147,10 +147,8 @@ OpenConfig read_hf_config(const std::string& path) {
     take_rope(rope, config);
     if (rope.type == "llama3") config.family = family.with_llama3_rope;
   }
-  if (family.scaled_embedding) {
-    config.embedding_scale = std::sqrt(static_cast<double>(config.sizes.width));
-    config.gain_less = 1;
-  }
+  if (family.scaled_embedding) config.embedding_scale = std::sqrt(static_cast<double>(config.sizes.width));
+  config.gain_less = family.gains_less_one;
   config.tied = keys.flag("tie_word_embeddings");
   config.with_vision = with_images;
   const ConfigJson& with_begin = json.has("bos_token_id") ? json : keys;

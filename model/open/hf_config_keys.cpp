@@ -34,7 +34,9 @@ const ConfigKey* key_named(const std::vector<ConfigKey>& keys, const std::string
 // The keys of a family that are in its file.
 std::vector<ConfigKey> own_keys(const FamilyKeys& family, const std::vector<ConfigKey>& usual) {
   auto note_of = [&](const std::string& name, const std::string& note) {
-    return note.empty() ? key_named(usual, name)->note : note;
+    const ConfigKey* key = key_named(usual, name);
+    SINK_CHECK(key || !note.empty(), "family", "`" + name + "` is in no other table: it needs a note");
+    return note.empty() ? key->note : note;
   };
   std::vector<ConfigKey> keys{{.name = "architectures", .use = Use::fixed, .missing = nullptr, .note = "the class"}};
   keys[0].values = {nullptr, Json::array()};

@@ -27,10 +27,8 @@ OpenConfig config_of_sizes(const std::string& policies, const Sizes& sizes) {
   OpenConfig config{.family = family, .sizes = sizes_of_family(family, sizes)};
   config.origin = &written_family(config);
   config.names = &config.origin->names;
-  if (config.origin->scaled_embedding) {
-    config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
-    config.gain_less = 1;
-  }
+  if (config.origin->scaled_embedding) config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
+  config.gain_less = config.origin->gains_less_one;
   return config;
 }
 
@@ -154,12 +152,13 @@ std::string whole_name(const OpenConfig& config, const std::string& name) {
   return !head.empty() && name == head[0].name ? name : config.names->prefix + name;
 }
 
-// Throws unless a parameter that the class does not have is zero, or is `same`, whose tensor it reads there.
+// Throws unless a parameter that the class does not have is what it is there, or is `same`, whose tensor it reads.
 void require_not_needed(const OpenConfig& config, const Parameter& parameter, const Parameter* same) {
+  const double there = value_left_out(config, parameter.name());
   for (std::int64_t n = 0; n < parameter.info().shape.size(); ++n)
-    if (parameter.master().item(n) != (same ? same->master().item(n) : 0))
+    if (parameter.master().item(n) != (same ? same->master().item(n) : there))
       throw Error("export: " + config.origin->keys.classes[0] + " of Hugging Face's transformers has no " +
-                      parameter.name() + ", which must be " + (same ? same->name() : "zero"),
+                      parameter.name() + ", which must be " + (same ? same->name() : there == 0 ? "zero" : "one"),
                   Exit::usage);
 }
 
@@ -274,7 +273,7 @@ std::string tokenizer_config(const std::string& tokenizer_json) {
 
 DType export_type(const Ablation& ablation) {
   const std::string family = family_of_policies(ablation.policies);
-  return !family.empty() && family_of_ablation(family).scaled_embedding ? DType::F64 : DType::F32;
+  return !family.empty() && family_of_ablation(family).gains_less_one ? DType::F64 : DType::F32;
 }
 
 void export_hf(const Ablation& ablation, const LanguageModel& model, const ExportedTokenizer& tokenizer,

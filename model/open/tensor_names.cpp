@@ -112,6 +112,10 @@ bool is_left_out(const OpenConfig& config, const std::string& name) {
                              [&](const auto& one) { return one.first == ours && one.second.empty(); });
 }
 
+double value_left_out(const OpenConfig& config, const std::string& name) {
+  return name.ends_with(".gain") ? config.gain_less : 0;
+}
+
 bool is_of_vision(const OpenConfig& config, const std::string& tensor) {
   const std::string name = tensor.starts_with("model.") ? tensor.substr(6) : tensor;
   return config.with_vision && (name.starts_with("vision_tower.") || name.starts_with("multi_modal_projector."));

@@ -38,8 +38,9 @@ struct TensorPlace {
 // program has none.
 std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& name);
 
-// Whether files have no such parameter, a bias that is zero.
+// Whether files have no such parameter, and what it is then: 0, or 1 for a gain that is stored less 1.
 bool is_left_out(const OpenConfig& config, const std::string& name);
+double value_left_out(const OpenConfig& config, const std::string& name);
 
 // The row of a tensor that is our row r.
 std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes);

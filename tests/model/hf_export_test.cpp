@@ -70,8 +70,6 @@ void export_small(const std::string& folder) {
   export_hf(ablation_named("baseline"), *model, {}, folder);
 }
 
-// Logits of a model whose weights stay in the file, and of one with the same weights in memory. They have the same
-// bits, except for a mixture: from a file only the chosen experts are computed, so sums are added in another order.
 // Command R's class has one norm in a block, and norms have no bias: other models are refused.
 void make_one_norm(LanguageModel& model) {
   const TemporaryFolder folder;
@@ -90,6 +88,18 @@ void make_one_norm(LanguageModel& model) {
           [&](std::int64_t n, double) { return norm->master().item(n); });
 }
 
+// OLMo's norms have neither gains nor biases.
+void make_plain_norms(LanguageModel& model) {
+  for (const auto& [end, value] : {std::pair{"norm.gain", 1.0}, {"norm.bias", 0.0}}) {
+    check_refused([&] { export_hf(ablation_named("olmo"), model, {.json = "{}"}, TemporaryFolder() / "refused"); },
+                  {"OlmoForCausalLM", end, "must be"}, Exit::usage);
+    for (const auto& parameter : model.parameters())
+      if (parameter->name().ends_with(end)) set(model, parameter->name(), [&](std::int64_t, double) { return value; });
+  }
+}
+
+// Logits of a model whose weights stay in the file, and of one with the same weights in memory. They have the same
+// bits, except for a mixture: from a file only the chosen experts are computed, so sums are added in another order.
 void check_same_logits(const LanguageModel& in_file, const LanguageModel& in_memory, const Tensor& tokens_BT) {
   const Tensor from_file = in_file.logits(tokens_BT), expected = in_memory.logits(tokens_BT);
   if (in_file.sizes().experts == 0) CHECK(same_bits(from_file, expected));
@@ -185,6 +195,9 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
       {"qwen2", with([](Sizes& s) { s.window = 3, s.global_every = 2; })},
       {"qwen2", grouped},                                                      // Seed-OSS
       {"qwen2", with([](Sizes& s) { s.rotary_part = 0.5, s.kv_heads = 1; })},  // GLM
+      {"olmo", with([](Sizes& s) { s.kv_heads = 1, s.rotary_factor = 2, s.rotary_base = 50; })},
+      {"stablelm", with([](Sizes& s) { s.rotary_part = 0.5, s.kv_heads = 1; })},
+      {"nemotron", with([](Sizes& s) { s.rotary_part = 0.5, s.rotary_factor = 2; })},
       {"cohere", with([](Sizes& s) { s.kv_heads = 1, s.rotary_factor = 2, s.rotary_base = 50; })},
       {"cohere", with([](Sizes& s) { s.window = 3, s.global_every = 2, s.no_rope_every = 2; })},
       {"glm4", with([](Sizes& s) { s.rotary_part = 0.5, s.rotary_factor = 2; })},
@@ -222,6 +235,7 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
     const auto model = make_model(name, sizes, DType::F32);
     fill(*model);
     if (name == "cohere") make_one_norm(*model);
+    if (name == "olmo" || name == "norm_layer") make_plain_norms(*model);
     const std::string out = folder / std::to_string(++made);
     export_hf(ablation_named(name), *model, {.json = "{}", .begin_token = 3}, out);
     const bool gemma = export_type(ablation_named(name)) == DType::F64;

@@ -653,8 +653,9 @@ TEST_CASE("open models: as many parameters as transformers counts, an unembeddin
       {"gemma2", 27040},     {"gemma2_gguf", 27040}, {"qwen3_moe", 35344},     {"olmoe", 47680},
       {"granitemoe", 47584}, {"qwen2_moe", 37792},   {"gemma", 18336},         {"starcoder2", 13200},
       {"glm4", 16800},       {"exaone4", 23568},     {"seed_oss", 19808},      {"glm", 16672},
-      {"ernie4_5", 18336},
-      // And biases that are zero, and a norm for each sublayer.
+      {"ernie4_5", 18336},   {"stablelm", 16832},    {"nemotron", 17216},
+      // And gains of 1, biases of 0 and a norm for each sublayer.
+      {"olmo", 16384 + 10 * 32},
       {"cohere", 15200 + 7 * 32}, {"cohere2", 22144 + 10 * 32}};
   for (auto [name, count] : kCounts)
     for (const char* file : {"", ".gguf", ".bin"}) {

@@ -100,8 +100,10 @@ POLICIES = [
      "rms_norm(convert(k_BGTD, real_), key_gain_, compute_, epsilon_)",
      "rms_norm(convert(k_BGTD, real_), query_gain_, compute_, epsilon_)",
      ["qk_norm*", "qwen3", "gemma3"]),
-    ("HeadGate, ElementGate: gate without logistic derivative", OPS + "gate/gate_ref.cpp", "dgate[n] = dl * l * (1 - l);",
-     "dgate[n] = dl * l;", ["gate_head", "gate_element", "gate_affine*"]),
+    ("gates: without the derivative of the logistic", OPS + "gate/gate_function.h", "return dl * l * (1 - l);", "return dl * l;",
+     ["gate_head", "gate_element", "gate_truncated*", "gate_value*", "gate_affine*"]),
+    ("SwishGate: derivative of its function", OPS + "gate/gate_function.h", "return dl * SiluFunction::df(g);",
+     "return dl * SiluFunction::f(g);", ["gate_swish*"]),
     ("window: one key too many", "engine/key_range.h", "std::max<Int>(0, i - window + 1)",
      "std::max<Int>(0, i - window)", ["*-window*", "gemma2", "gemma3", "gpt_oss"]),
     ("prefix: without its first key", "engine/key_range.h", "for (Int j = 0; j < prefix_end; ++j) f(j);",
@@ -156,6 +158,10 @@ MORE_POLICIES = [
     ("WindowedLogit: in blocks without a window, too", "model/extra/extra_key.h", "kNever = -1e4", "kNever = 0", ["op_sink_logit_windowed"]),
     ("GatedRmsNorm: without silu", "model/norm/gated_norm.h", "activate<SiluFunction>(linear(convert(n, compute_), down_))",
      "linear(convert(n, compute_), down_)", ["norm_gated"]),
+    ("TruncatedGate: one element further", "model/gate/output_gate.h", "column < read ? static_cast<std::int32_t>(row * read + column)",
+     "column > 0 && column <= read ? static_cast<std::int32_t>(row * read + column - 1)", ["gate_truncated*"]),
+    ("ValueGate: with silu", "model/gate/output_gate.h", "gate(merge_heads(v_BGTD), linear(h_BTC, weight_))",
+     "gate(merge_heads(v_BGTD), linear(h_BTC, weight_), GateFunction::silu)", ["gate_value*"]),
     ("AffineGate: the mean of the values not subtracted", "model/gate/affine_gate.h",
      "gate(add(o_BTE, activate<NegateFunction>(mean_BTE)), scale_BTH)", "gate(o_BTE, scale_BTH)", ["gate_affine*"]),
     ("Softpick: weights without the 1", OP + "softpick.h", "R above = exp_fast(x) - u;", "R above = exp_fast(x) + R(0) * u;", ["op_softpick*"]),
@@ -164,9 +170,9 @@ MORE_POLICIES = [
 # Policies that every model has, each with the baseline alone; and those of one model, named at the end, that others above break too.
 ALONE = {
     "rotary": ("Rotary: queries turned, keys not", "model/layer/positioned_heads.h",
-               "if (!ctx.cache) return position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);",
-               "if (!ctx.cache) {\n      auto [q, k, v] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());\n"
-               "      return {position.rotate(q, ctx), k, v};\n    }"),
+               "QueryKeyValue heads = position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);",
+               "auto [q, k, v] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());\n"
+               "      QueryKeyValue heads{position.rotate(q, ctx), k, v};"),
     "softmax": ("Softmax: derivative of the sum left out", OP + "attention_op.h", "auto z(auto S) { return S; }\n",
                 "auto z(auto S) { return S; }\n  SINK_HD static auto dz(auto S) { return decltype(S)(0); }\n"),
     "scale": ("scores: 1/D instead of 1/sqrt(D)", "model/sizes.h", "1 / std::sqrt(static_cast<double>(width_of_head()))",

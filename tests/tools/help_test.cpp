@@ -32,6 +32,7 @@ std::vector<std::string> help_commands() {
                                     "sweep --help",
                                     "ablations --help",
                                     "tour --help",
+                                    "sinklab atlas --help",
                                     "sweep --help-all",
                                     "eval_baseline generate --help-all",
                                     "bench_step --help",

@@ -11,6 +11,7 @@
 #include "model/all_ablations.h"
 #include "model/open/open_model.h"
 #include "tools/sinklab/ablation_of_model.h"
+#include "tools/sinklab/atlas.h"
 
 namespace sink {
 namespace {
@@ -24,11 +25,13 @@ EvalProgram program() {
               "the cache of the Hugging Face hub, checkpoints and folders of runs.",
           .note = "sinklab MODEL --text \"hello\" is sinklab attention MODEL --text \"hello\".",
           .version_details = "families: " + family_names(),
-          .usage = "sinklab [COMMAND] MODEL [OPTIONS]"};
+          .usage = "sinklab [COMMAND] MODEL [OPTIONS]",
+          .more_commands = {atlas_command}};
 }
 
 bool is_command(const std::string& word) {
-  const Words names = eval_command_names();
+  Words names = eval_command_names();
+  names.push_back("atlas");
   return std::find(names.begin(), names.end(), word) != names.end();
 }
 
@@ -65,6 +68,7 @@ int run(Words words) {
   if (asks_for_help(words))
     return run_eval(program(), words[0].starts_with("-") ? words : with_command(words), ablation_named("baseline"));
   words = with_command(std::move(words));
+  if (words[0] == "atlas") return run_eval(program(), words, ablation_named("baseline"));  // it reads several models
   const std::string model = model_of(words);
   if (model.empty()) throw Error("expected a model: sinklab " + printable(words[0]) + " MODEL [OPTIONS]", Exit::usage);
   return run_eval(program(), words, ablation_of_model(model_path(model)));

@@ -24,6 +24,18 @@ struct ReluFunction {
   }
 };
 
+// relu(x)^2 (So et al. 2021)
+struct ReluSquaredFunction {
+  template <class R>
+  SINK_HD static R f(R x) {
+    return ReluFunction::f(x) * ReluFunction::f(x);
+  }
+  template <class R>
+  SINK_HD static R df(R x) {
+    return R(2) * ReluFunction::f(x);
+  }
+};
+
 // x Phi(x), Phi the distribution function of the normal distribution (Hendrycks and Gimpel 2016), not the tanh formula.
 struct GeluFunction {
   template <class R>
@@ -133,6 +145,7 @@ struct Glu {};
 #define SINK_PLAIN_AND_GATED(F, X) X(F) X(Glu<F>)
 #define SINK_ACTIVATION_FUNCTIONS(X)                                              \
   SINK_PLAIN_AND_GATED(ReluFunction, X)                                           \
+  SINK_PLAIN_AND_GATED(ReluSquaredFunction, X)                                    \
   SINK_PLAIN_AND_GATED(GeluFunction, X) SINK_PLAIN_AND_GATED(GeluTanhFunction, X) \
       SINK_PLAIN_AND_GATED(SiluFunction, X) SINK_PLAIN_AND_GATED(EluPlusOneFunction, X) X(NegateFunction) X(SoftCap)
 

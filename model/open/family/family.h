@@ -29,7 +29,7 @@ enum class ExpertTensors {
 // How the files of a program name tensors and lay them out.
 struct TensorNames {
   // Tensors by our module or parameter: "#" is the index of the block and "*" that of an expert, as in TENSOR_NAMES.md.
-  // Without tensors: files have no such bias, which is zero.
+  // Without tensors: files have no such parameter, which is zero (a gain stored less 1 is 1).
   std::vector<std::pair<std::string, std::vector<std::string>>> own = {};
   std::vector<std::string> tables = {"LLaMA"};  // of that page, for other parameters; the first counts before others
   std::string prefix = "model.";                // of all names but that of the unembedding, in what transformers writes
@@ -106,7 +106,8 @@ struct Family {
   std::vector<std::string> rope_types = {};  // of whole heads; empty: `read` takes them
   std::string own_code = "";  // classes in published folders that are transformers' own; they begin with this
   TensorNames names = {};
-  bool scaled_embedding = false;  // token embeddings are multiplied by sqrt(C), and gains are stored less 1
+  bool scaled_embedding = false;  // token embeddings are multiplied by sqrt(C)
+  bool gains_less_one = false;    // gains are stored less 1
   void (*read)(const ConfigJson&, OpenConfig&) = nullptr;  // what the common keys do not say
 
   // The export. Of the families with one ablation, the last that `writes` a model counts.

@@ -104,6 +104,7 @@ Family gemma() {
                          {"use_bidirectional_attention", "null, false", "attention is causal"}}},
       .rope_types = {"default", "linear"},
       .scaled_embedding = true,
+      .gains_less_one = true,
       .tokenizer_class = "GemmaTokenizer",
       .gguf = {.architecture = "gemma"}};
 }
@@ -129,6 +130,7 @@ Family gemma2() {
           .rope_types = {"default", "linear"},
           .names = {.tables = {"LLaMA with norms after sublayers", "LLaMA"}},
           .scaled_embedding = true,
+          .gains_less_one = true,
           .read = read_gemma2,
           .write = write_gemma,
           .tokenizer_class = "GemmaTokenizer",

@@ -67,8 +67,8 @@ TEST_CASE("glu: a silu gate of zero shuts, huge gates are the identity and zero"
   }
 }
 
-TEST_CASE_TEMPLATE("activation: a NaN stays a NaN", F, ReluFunction, GeluFunction, GeluTanhFunction, SiluFunction,
-                   EluPlusOneFunction) {
+TEST_CASE_TEMPLATE("activation: a NaN stays a NaN", F, ReluFunction, ReluSquaredFunction, GeluFunction,
+                   GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
   for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
     Tensor x = Tensor::full({40}, NAN, dtype), y = Tensor::empty({40}, dtype);
     activation<F>(x, y);
@@ -80,8 +80,8 @@ TEST_CASE_TEMPLATE("activation: a NaN stays a NaN", F, ReluFunction, GeluFunctio
   CHECK(std::isnan(y.item(1)));
 }
 
-TEST_CASE_TEMPLATE("activation: every backend equals the double reference", F, ReluFunction, GeluFunction,
-                   GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
+TEST_CASE_TEMPLATE("activation: every backend equals the double reference", F, ReluFunction, ReluSquaredFunction,
+                   GeluFunction, GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
   for (DType dtype : {DType::F32, DType::BF16})
     for (Shape shape :
          {Shape{1}, Shape{7}, Shape{3, 11}, Shape{65}, Shape{256}, Shape{2, 5, 130}, Shape{20000}, Shape{0}}) {
@@ -108,8 +108,8 @@ TEST_CASE_TEMPLATE("activation: every backend far from 0 and at NaN", F, ReluFun
   }
 }
 
-TEST_CASE_TEMPLATE("gradient: activation", F, ReluFunction, GeluFunction, GeluTanhFunction, SiluFunction,
-                   EluPlusOneFunction) {
+TEST_CASE_TEMPLATE("gradient: activation", F, ReluFunction, ReluSquaredFunction, GeluFunction, GeluTanhFunction,
+                   SiluFunction, EluPlusOneFunction) {
   // Every x is further from the kink of a function at 0 than the differences reach.
   Var x = random_var({2, 3, 10}, 1, 2);
   for (std::int64_t i = 0; i < x.value().size(); ++i) REQUIRE(std::abs(x.value().item(i)) > 2e-3);

@@ -19,12 +19,12 @@ namespace {
 struct Gate {
   Tensor y, d_o, dgate;
 
-  Gate(const Tensor& o, const Tensor& g, const Tensor& dy)
+  Gate(const Tensor& o, const Tensor& g, const Tensor& dy, GateFunction f = GateFunction::logistic)
       : y(Tensor::empty(o.shape(), o.dtype())),
         d_o(Tensor::empty(o.shape(), o.dtype())),
         dgate(Tensor::empty(g.shape(), g.dtype())) {
-    gate(o, g, y);
-    gate_backward(dy, o, g, d_o, dgate);
+    gate(o, g, y, f);
+    gate_backward(dy, o, g, d_o, dgate, f);
   }
 };
 
@@ -59,26 +59,28 @@ TEST_CASE("gate: every backend equals the double reference, for groups of one nu
   for (std::int64_t T : {0, 1, 33})
     for (std::int64_t G : {1, 3, 8})
       for (std::int64_t width : {1, 7, 31, 32, 33, 65})
-        for (DType dtype : {DType::F32, DType::BF16}) {
-          CAPTURE(T);
-          CAPTURE(G);
-          CAPTURE(width);
-          Shape o{2, T, G * width}, g{2, T, G};
-          Tensors given{random_tensor(o, dtype, 1), random_tensor(g, dtype, 2, 3), random_tensor(o, dtype, 3),
-                        random_tensor(o, dtype, 4), random_tensor(o, dtype, 5),    random_tensor(g, dtype, 6)};
-          auto run = [](Tensors& t) {
-            gate(t[0], t[1], t[3]);
-            gate_backward(t[2], t[0], t[1], t[4], t[5]);
-          };
-          check_backends("gate", given, run, 1e-6, 0x1p-8);
-        }
+        for (DType dtype : {DType::F32, DType::BF16})
+          for (GateFunction f : {GateFunction::logistic, GateFunction::silu}) {
+            CAPTURE(T);
+            CAPTURE(G);
+            CAPTURE(width);
+            Shape o{2, T, G * width}, g{2, T, G};
+            Tensors given{random_tensor(o, dtype, 1), random_tensor(g, dtype, 2, 3), random_tensor(o, dtype, 3),
+                          random_tensor(o, dtype, 4), random_tensor(o, dtype, 5),    random_tensor(g, dtype, 6)};
+            auto run = [f](Tensors& t) {
+              gate(t[0], t[1], t[3], f);
+              gate_backward(t[2], t[0], t[1], t[4], t[5], f);
+            };
+            check_backends("gate", given, run, 1e-6, 0x1p-8);
+          }
 }
 
 TEST_CASE("gradient: gate, for every number, every group and the whole row") {
   Var o = random_var({2, 3, 6}, 1);
   for (std::int64_t G : {6, 2, 1}) {
     Var g = random_var({2, 3, G}, 2, 2);
-    check_gradient([&] { return gate(o, g); }, {o, g});
+    for (GateFunction f : {GateFunction::logistic, GateFunction::silu})
+      check_gradient([&] { return gate(o, g, f); }, {o, g});
   }
   check_gradient([&] { return gate(o, o); }, {o});
 }

@@ -164,7 +164,7 @@ class Ablation:
     extra_value: str = "none"  # none head shared
     v_fixed: tuple = None
     bias_value: str = "none"  # none head shared: v* added to every head's output
-    gate: str = "none"  # none head element affine exclusive
+    gate: str = "none"  # none head element truncated swish value affine exclusive
     gated_norm: bool = False  # norms times a gate of rank 16
     learned_offset: bool = False  # added to all scores of a head
     log_scale: float = 0  # scores times this and ln of the number of tokens up to the query
@@ -253,6 +253,9 @@ ABLATIONS = {
     "qk_norm": A(qk_norm="head"),
     "gate_head": A(gate="head"),
     "gate_element": A(gate="element"),
+    "gate_truncated": A(gate="truncated"),
+    "gate_swish": A(gate="swish"),
+    "gate_value": A(gate="value"),
     "gate_affine": A(gate="affine"),
     "gate_xsa": A(gate="exclusive"),
     "op_consmax": A(op=con_smax(2.5, 100), learned_offset=True),
@@ -279,6 +282,9 @@ ABLATIONS = {
     "gemma": A(activation=gelu_tanh),
     "starcoder2": A(norm="layer", glu=False, activation=gelu_tanh, biases="all"),
     "cohere": A(placement="parallel", norm="layer"),
+    "olmo": A(norm="layer"),
+    "stablelm": A(norm="layer", biases="qkv"),
+    "nemotron": A(norm="layer", glu=False, activation=lambda x: torch.relu(x) ** 2),
     "glm4": A(placement="sandwich", biases="qkv"),
     "exaone4": A(placement="output", qk_norm="head", turns="llama3"),
     "olmo2": A(placement="output", qk_norm="all"),
@@ -342,6 +348,8 @@ def cases():
     own_sizes["mixtral"] = dict(heads=4, kv_heads=2, window=5, rotary_base=500.0, experts=5, chosen_experts=2)
     own_sizes["qwen3_moe"] = own_sizes["olmoe"] = dict(heads=4, kv_heads=2, rotary_base=500.0, norm_epsilon=1e-3, experts=7, chosen_experts=3)
     own_sizes["starcoder2"] = own_sizes["gemma"] = dict(heads=4, kv_heads=2, rotary_base=500.0)
+    own_sizes["olmo"] = dict(heads=4, kv_heads=2, rotary_base=500.0)
+    own_sizes["stablelm"] = own_sizes["nemotron"] = dict(heads=4, kv_heads=2, rotary_part=0.5, rotary_base=300.0)
     own_sizes["cohere"] = dict(heads=4, kv_heads=2, window=3, global_every=2, no_rope_every=2)
     own_sizes["glm4"] = dict(heads=4, kv_heads=2, rotary_part=0.5, rotary_base=300.0)
     own_sizes["exaone4"] = dict(own_sizes["llama3"], heads=4, kv_heads=2)
@@ -359,7 +367,7 @@ def cases():
         "norope2": (dict(no_rope_every=2), ["baseline"]),
         "kv1": (dict(kv_heads=1), ["baseline", "op_sigmoid_none"]),
         "heads4-kv2": (grouped, ["baseline", "bias_kv", "kern_mlp_norm", "qk_norm", "head_add", "gate_head",
-                                 "gate_affine", "gate_xsa", "op_consmax", "op_ssmax"]),
+                                 "gate_affine", "gate_truncated", "gate_swish", "gate_value", "gate_xsa", "op_consmax", "op_ssmax"]),
         "heads4-kv2-window4-prefix3": ({**grouped, **both}, ["op_softpick", "op_entmax15", "pos_t5"]),
     }
     table = {name: (name, Sizes(**own_sizes.get(name, {}))) for name in ABLATIONS}
@@ -443,7 +451,8 @@ def parameter_shapes(ablation, s):
         if ablation.extra_logit == "learned" or (ablation.extra_logit == "windowed" and has_window(s, layer)):
             shapes[attention + "extra.logit"] = (h,)
         if ablation.gate not in ("none", "exclusive"):
-            shapes[attention + "gate.weight"] = (h * d if ablation.gate == "element" else h, c)
+            rows = dict(element=h * d, swish=h * d, value=s.kv_heads * d).get(ablation.gate, h)
+            shapes[attention + "gate.weight"] = (rows, c // 8 if ablation.gate == "truncated" else c)
         if ablation.gate == "affine":
             shapes[attention + "gate.bias"] = (h,)
         if ablation.experts != "none":
@@ -622,6 +631,8 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
     if ablation.features == "mlp":
         up, down = parameters[prefix + "features.up.weight"], parameters[prefix + "features.down.weight"]
         q, k = (torch.relu(x @ up.T) @ down.T for x in (q, k))
+    if ablation.gate == "value":  # each element of the values of each key head
+        v = v * sigmoid(h_BTC @ parameters[prefix + "gate.weight"].T).unflatten(-1, (groups, d)).transpose(1, 2)
     seen["keys"].append(k)
     seen["values"].append(v)
     # Query head h reads key head h / (H / G).
@@ -659,8 +670,9 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
     if ablation.gate == "exclusive":  # without the part along the own value
         own = v / v.norm(dim=-1, keepdim=True)
         o = o - (o * own).sum(dim=-1, keepdim=True) * own
-    elif ablation.gate != "none":  # [B, T, H, 1 or D]
-        gate = torch.sigmoid(h_BTC @ parameters[prefix + "gate.weight"].T).unflatten(-1, (heads, -1))
+    elif ablation.gate not in ("none", "value"):  # [B, T, H, 1 or D]
+        w = parameters[prefix + "gate.weight"]
+        gate = (silu if ablation.gate == "swish" else sigmoid)(h_BTC[..., : w.shape[1]] @ w.T).unflatten(-1, (heads, -1))
         o = o * gate.transpose(1, 2)
         if ablation.gate == "affine":  # weights alpha a + beta, beta the same for all keys that a query sees
             row_sum = torch.sigmoid(parameters[prefix + "gate.bias"])[:, None, None]

@@ -48,6 +48,9 @@ MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e
         ("mixtral", "mixtral", dict(window=4, rotary_factor=4, chosen_experts=3)),
         ("qwen3_moe", "qwen3_moe", dict(window=4, rotary_factor=4, chosen_experts=3)),
         ("seed_oss", "qwen2", dict(rotary_factor=4)),
+        ("olmo", "olmo", dict(rotary_factor=4, rotary_base=77)),
+        ("stablelm", "stablelm", dict(rotary_part=0.25, norm_epsilon=1e-3)),
+        ("nemotron", "nemotron", dict(rotary_part=1, rotary_factor=4)),
         ("cohere", "cohere", dict(rotary_factor=4, norm_epsilon=1e-3)),
         ("cohere2", "cohere", dict(window=4, global_every=3, no_rope_every=3, rotary_base=50)),
         ("glm", "qwen2", dict(rotary_part=0.25)),
@@ -78,7 +81,7 @@ def change(path, seed, sizes):
                     if name.endswith("feed_forward.norm.gain") and of_attention(name) in file["parameters"]
                     and (data[...] == file["parameters"][of_attention(name)][...]).all()]
         for name, data in file["parameters"].items():
-            if not data[...].any():  # a bias that files do not have
+            if (data[...] == name.endswith(".gain")).all():  # what files do not have: biases, and gains of 1
                 continue
             numbers = 0.3 * generator.standard_normal(data.shape)
             data[...] = (1 + numbers if name.endswith(".gain") else numbers).astype(data.dtype)

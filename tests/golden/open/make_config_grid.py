@@ -426,6 +426,36 @@ def exaone4():
                       rope={**{name: rope for name, rope in ropes().items() if "linear" not in name and name != "both" and name != "new without theta"}, **llama3}, llama3=True)
 
 
+def olmo():
+    f = Family("olmo", "olmo", LLAMA)
+    return like_llama(f, {"kv null": dict(num_key_value_heads=None), "kv missing": dict(num_key_value_heads=DELETED)},
+                      dict(attention_bias=False, attention_dropout=0.0, clip_qkv=None, hidden_act="silu", rope_scaling=None, rope_theta=10000.0),
+                      dict(clip_qkv=8.0, sliding_window=4, partial_rotary_factor=0.5, head_dim=6, rms_norm_eps=1e-5), epsilon={})
+
+
+def of_part(f, refused, **more):
+    """Families whose heads rotate in part."""
+    for case, changes in product(rope=ropes(extra=dict(partial_rotary_factor=0.75)), part={"part inside": {}, "part outside": dict(partial_rotary_factor=0.25)}):
+        f.same(case, *changes)
+    return like_llama(f, refused=dict(sliding_window=4, partial_rotary_factor=0.1, **refused), **more)
+
+
+def stablelm():
+    f = Family("stablelm", "stablelm", {**LLAMA, "hidden_size": 32})
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=32, hidden_size=256, num_hidden_layers=1))
+    return of_part(f, dict(qk_layernorm=True, use_parallel_residual=True, head_dim=8, rms_norm_eps=1e-5),
+                   shapes={**PARTS, "qkv bias": dict(use_qkv_bias=True)}, epsilon=dict(layer_norm_eps=0.01),
+                   harmless=dict(attention_dropout=0.0, hidden_dropout=0.0, norm_eps=1e-05, rope_pct=0.25, rotary_scaling_factor=1.0, rope_theta=10000,
+                                 qk_layernorm=False, use_parallel_residual=False, hidden_act="silu"))
+
+
+def nemotron():
+    f = Family("nemotron", "nemotron", {**LLAMA, "hidden_act": "relu2", "head_dim": 8})
+    f.same("head missing", dict(head_dim=DELETED, num_hidden_layers=1, hidden_size=32))
+    return of_part(f, dict(norm_eps=None, rms_norm_eps=1e-5), shapes=PARTS, epsilon=dict(norm_eps=0.01),
+                   harmless=dict(attention_bias=False, attention_dropout=0.0, hidden_act="relu2", norm_eps=1e-05, rope_theta=10000))
+
+
 def cohere():
     f = Family("cohere", "cohere", {**LLAMA, "pad_token_id": 0})
     f.same("logit scale missing and given", dict(logit_scale=0.3))
@@ -959,7 +989,7 @@ def falcon():
 
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "qwen2_moe": qwen2_moe, "gemma": gemma, "starcoder2": starcoder2, "exaone4": exaone4, "cohere": cohere, "cohere2": cohere2, "seed_oss": seed_oss, "glm": glm, "glm4": lambda: glm("glm4"), "ernie4_5": ernie4_5, "olmoe": olmoe, "granitemoe": granitemoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "qwen2_moe": qwen2_moe, "gemma": gemma, "starcoder2": starcoder2, "exaone4": exaone4, "olmo": olmo, "stablelm": stablelm, "nemotron": nemotron, "cohere": cohere, "cohere2": cohere2, "seed_oss": seed_oss, "glm": glm, "glm4": lambda: glm("glm4"), "ernie4_5": ernie4_5, "olmoe": olmoe, "granitemoe": granitemoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

@@ -93,13 +93,16 @@ CONFIGS = {
     "cohere": tf.CohereConfig(**small, pad_token_id=0),
     "cohere2": tf.Cohere2Config(**{**small, "num_hidden_layers": 3}, pad_token_id=0, sliding_window=5, sliding_window_pattern=2),
     "ernie4_5": tf.Ernie4_5Config(**small, head_dim=12, pad_token_id=0),
+    "olmo": tf.OlmoConfig(**small, pad_token_id=0, eos_token_id=None),
+    "stablelm": tf.StableLmConfig(**small, use_qkv_bias=True, layer_norm_eps=1e-4),
+    "nemotron": tf.NemotronConfig(**small, head_dim=12, norm_eps=1e-4),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
         "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "longrope": "phi3", "longrope_short": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon",
         "gemma2_gguf": "gemma2", "mixtral": "llama", "mixtral_older": "llama",
-        "cohere": "command-r", "cohere2": "cohere2",
+        "olmo": "olmo", "stablelm": "stablelm", "nemotron": "nemotron", "cohere": "command-r", "cohere2": "cohere2",
         "gemma": "gemma", "starcoder2": "starcoder2", "glm4": "glm4", "exaone4": "exaone4", "seed_oss": "seed_oss", "glm": "chatglm", "ernie4_5": "ernie4_5", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "olmoe": "olmoe", "granitemoe": "granitemoe"}
-PERMUTED = ("llama", "granite", "granitemoe", "smollm3")
+PERMUTED = ("llama", "granite", "granitemoe", "smollm3", "olmo")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
 
@@ -128,8 +131,10 @@ def write_gguf(name, config, model, state):
         writer.add_layer_norm_eps(get("layer_norm_epsilon", "layer_norm_eps"))
     else:
         writer.add_head_count_kv(config.num_key_value_heads)
-        if arch in ("starcoder2", "command-r", "cohere2"):
-            writer.add_layer_norm_eps(get("norm_epsilon", "layer_norm_eps"))
+        if arch in ("starcoder2", "command-r", "cohere2", "stablelm", "nemotron"):
+            writer.add_layer_norm_eps(get("norm_epsilon", "layer_norm_eps", "norm_eps"))
+        elif arch == "olmo":
+            writer.add_layer_norm_eps(1e-5)
         else:
             writer.add_layer_norm_rms_eps(config.rms_norm_eps)
         rope = config.rope_parameters
@@ -146,8 +151,8 @@ def write_gguf(name, config, model, state):
             writer.add_value_length(config.head_dim)
         if getattr(config, "sliding_window", None):
             writer.add_sliding_window(config.sliding_window)
-        if arch in ("chatglm", "glm4"):
-            writer.add_rope_dimension_count(int(rope["partial_rotary_factor"] * config.head_dim))
+        if arch in ("chatglm", "glm4", "stablelm", "nemotron"):
+            writer.add_rope_dimension_count(int(rope["partial_rotary_factor"] * (getattr(config, "head_dim", None) or width // heads)))
         if arch == "phi3":
             writer.add_rope_dimension_count(int(rope["partial_rotary_factor"] * width) // heads)
             writer.add_rope_scaling_orig_ctx_len(config.original_max_position_embeddings)
@@ -203,7 +208,7 @@ def write_gguf(name, config, model, state):
             tensor = permuted(tensor, heads)
         if arch in PERMUTED and key.endswith("k_proj.weight"):
             tensor = permuted(tensor, config.num_key_value_heads)
-        if arch in ("gemma", "gemma2", "gemma3") and key.endswith("norm.weight"):
+        if arch in ("gemma", "gemma2", "gemma3", "nemotron") and key.endswith("norm.weight"):
             tensor = 1 + tensor
         if "query_key_value" in key and arch == "falcon":
             groups = tensor.reshape(kv_heads, heads // kv_heads + 2, -1, width)

@@ -8,12 +8,12 @@ import tomllib
 import student
 from runs import MEASURES, MOST_ENTROPY, BadInput, printable, read_runs, settings_of_design, tuned_settings, values_of
 
-UNITS = {"excess_zero_score": "a ratio", "val_loss": "in nats", "sink_lead": "in steps", "excess_massive": "a ratio", "change_removed_1": "in nats",
+UNITS = {"excess_zero_score": "a ratio", "val_loss": "in nats", "sink_lead": "in steps", "working_heads": "in heads", "excess_massive": "a ratio", "change_removed_1": "in nats",
          "change_constant_1": "in nats", "change_w4a4": "in nats", "constant_share": "a ratio"}
 NUMBER = (int, float)
 EVEN = "even"  # `against`: a model that spreads its attention evenly
 VERDICTS = ("replicated", "contradicted", "underpowered", "undefined", "not testable", "not run")
-OF_ATTENTION = ("excess_zero_score", "excess_1", "excess_star", "excess_fixed", "total", "sink_lead")  # measures of a sink in the attention
+OF_ATTENTION = ("excess_zero_score", "excess_1", "excess_star", "excess_fixed", "total", "working_heads", "sink_lead")  # measures of a sink in the attention
 
 
 @dataclasses.dataclass

@@ -215,6 +215,7 @@ MEASURES = {
     "excess_fixed": lambda run: run.number("alpha_fixed_over_even") - 1,
     "excess_massive": lambda run: run.number("massive_ratio") - 1,
     "total": total,
+    "working_heads": lambda run: (1 - run.number("sink_star") / 100) * run.whole("layers") * run.whole("heads"),
     "sink_lead": sink_lead,
     "constant_share": lambda run: run.number("change_constant_1") / run.number("change_removed_1"),
 } | {name: lambda run, name=name: run.number(name) for name in ("val_loss", "change_removed_1", "change_constant_1", "change_w4a4")}
