@@ -45,7 +45,7 @@ TEST_CASE("atlas: rows have the values that `sink` measures, with and without th
   std::string line = "sinklab atlas";
   for (const auto& [ablation, begin, sizes] : {std::tuple{"baseline", "7", " --window 4 --global-every 2"},
                                                {"bias_k", "", ""},
-                                               {"gate_head", "7", ""},
+                                               {"op_sink_logit", "7", ""},
                                                {"bias_sinktoken", "", ""},
                                                {"pos_alibi", "", ""}}) {
     if (!test::is_built(ablation)) continue;
