@@ -162,7 +162,7 @@ std::string free_name_beside(const std::string& path) {
 }
 
 // The lines to keep, as one text.
-std::string joined(const std::vector<Line>& lines) {
+std::string kept_text(const std::vector<Line>& lines) {
   std::string text;
   for (const Line& line : lines) text += line.text;
   return text;
@@ -220,7 +220,7 @@ std::int64_t RunLog::look_through(std::int64_t last_step, bool last_comes) {
   }
   std::string kept_as = found.needs_repair() ? free_name_beside(path_) : "";
   if (found.needs_repair() || !found.missing.empty()) note_ = describe(found, path_, kept_as);
-  std::string lines = joined(found.lines);
+  std::string lines = kept_text(found.lines);
   if (found.needs_repair()) {
     write_file_atomically(kept_as, before);
     write_file_atomically(path_, lines);

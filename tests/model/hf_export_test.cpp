@@ -89,9 +89,9 @@ void make_one_norm(LanguageModel& model) {
 }
 
 // OLMo's norms have neither gains nor biases.
-void make_plain_norms(LanguageModel& model) {
+void make_plain_norms(const Ablation& ablation, LanguageModel& model) {
   for (const auto& [end, value] : {std::pair{"norm.gain", 1.0}, {"norm.bias", 0.0}}) {
-    check_refused([&] { export_hf(ablation_named("olmo"), model, {.json = "{}"}, TemporaryFolder() / "refused"); },
+    check_refused([&] { export_hf(ablation, model, {.json = "{}"}, TemporaryFolder() / "refused"); },
                   {"OlmoForCausalLM", end, "must be"}, Exit::usage);
     for (const auto& parameter : model.parameters())
       if (parameter->name().ends_with(end)) set(model, parameter->name(), [&](std::int64_t, double) { return value; });
@@ -235,7 +235,7 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
     const auto model = make_model(name, sizes, DType::F32);
     fill(*model);
     if (name == "cohere") make_one_norm(*model);
-    if (name == "olmo" || name == "norm_layer") make_plain_norms(*model);
+    if (name == "olmo" || name == "norm_layer") make_plain_norms(ablation_named(name), *model);
     const std::string out = folder / std::to_string(++made);
     export_hf(ablation_named(name), *model, {.json = "{}", .begin_token = 3}, out);
     const bool gemma = export_type(ablation_named(name)) == DType::F64;
