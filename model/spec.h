@@ -166,11 +166,7 @@ concept GatesAttention = requires(const G& gate, const Var& o, const AttentionIn
                                   const AttentionConfig& config, Var (*join)(const Var&)) {
   { gate(o, o, inputs, config, join) } -> std::same_as<Var>;
 };
-// Optional: values(v, h), the values of the heads (B, G, T, D) times a gate, before they are mixed.
-template <class G>
-concept GatesValues = requires(const G& gate, const Var& v, const Var& h) {
-  { gate.values(v, h) } -> std::same_as<Var>;
-};
+// Optional: values(v, h), a gate of the values (model/layer/positioned_heads.h).
 template <class G>
 concept Gates = GatesOutput<G> || GatesAttention<G>;
 template <class G>

@@ -1,4 +1,4 @@
-// Pages are true where that can be checked: files and links that they name exist, and so do the programs and flags of
+// Pages are true where that can be checked: counts, files and links that they name exist, and so do the programs and flags of
 // their commands. The README stays short.
 #include <doctest/doctest.h>
 
@@ -10,6 +10,8 @@
 #include <set>
 #include <sstream>
 
+#include "model/all_ablations.h"
+#include "model/open/family/family.h"
 #include "tests/support/subprocess.h"
 
 namespace sink {
@@ -77,6 +79,15 @@ TEST_CASE("readme: at most 120 lines, and every page has a heading and says whom
     if (page != kRoot / "README.md")
       CHECK_MESSAGE(text.substr(0, 600).find("\n\nFor ") != std::string::npos, page.string(), " names no reader");
   }
+}
+
+TEST_CASE("readme: it has as many ablations and families of open models as it says") {
+  std::set<std::string> types;
+  for (const Family& family : families())
+    if (!family.type.empty()) types.insert(family.type);
+  const std::string readme = read_bytes(kRoot / "README.md");
+  CHECK(contains(readme, "There are " + std::to_string(repository_ablations().size()) + " such structs"));
+  CHECK(contains(readme, " " + std::to_string(types.size()) + " families"));
 }
 
 TEST_CASE("readme: every file, folder and link that a page names exists") {

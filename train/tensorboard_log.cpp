@@ -42,7 +42,7 @@ std::string field(std::uint64_t number, const std::string& value) {
   return key(number, Wire::bytes) + varint(value.size()) + value;
 }
 
-// So that a checksum of data which holds checksums is none of its own.
+// TensorBoard masks CRCs, because a CRC of data that contains CRCs detects fewer errors.
 std::uint32_t masked(std::uint32_t crc) { return (crc >> 15 | crc << 17) + 0xa282ead8u; }
 
 std::string record(const std::string& message) {

@@ -39,11 +39,8 @@ class AttentionLayer {
 
   // h (B, T, C) -> (B, T, C). H heads of queries, G <= H heads of keys and values, D elements per head.
   Var operator()(const Var& h_BTC, const ForwardContext& ctx) const {
-    const auto gate_values = [&](const Var& v_BGTD) {
-      if constexpr (GatesValues<typename Spec::Gate>) return gate_.values(v_BGTD, h_BTC);
-      return v_BGTD;
-    };
-    auto [q_BHTD, k_BGKD, v_BGKD] = positioned_heads(qkv_(h_BTC), position_, query_key_norm_, sizes_, ctx, gate_values);
+    auto [q_BHTD, k_BGKD, v_BGKD] =
+        positioned_heads(qkv_(h_BTC), h_BTC, position_, query_key_norm_, gate_, sizes_, ctx);
     q_BHTD = features_(q_BHTD);
     k_BGKD = features_(k_BGKD);
     auto [extra_k_HD, extra_logit_H, extra_v_HD] = extra_.extra_key();

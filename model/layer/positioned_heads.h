@@ -18,22 +18,33 @@ concept SplitsHeads = requires(const Position& position, const Var& qkv_BTE, std
   { position.split(qkv_BTE, H, H, ctx) } -> std::same_as<QueryKeyValue>;
 };
 
-// qkv (B, T, (H + 2 G) D) -> rotate(norm_q(q)) (B, H, T, D), rotate(norm_k(k)) and gate_values(v) (B, G, T, D).
-template <class Position, class QueryKeyNorm, class GateValues>
-QueryKeyValue positioned_heads(const Var& qkv_BTE, const Position& position, const QueryKeyNorm& norm,
-                               const Sizes& sizes, const ForwardContext& ctx, const GateValues& gate_values) {
+// A gate policy with values(v, h): the values of the heads (B, G, T, D) times a gate, before they are mixed.
+template <class Gate>
+concept GatesValues = requires(const Gate& gate, const Var& v, const Var& h) {
+  { gate.values(v, h) } -> std::same_as<Var>;
+};
+
+template <class Gate>
+Var gated_values(const Gate& gate, const Var& v_BGTD, const Var& h_BTC) {
+  if constexpr (GatesValues<Gate>) return gate.values(v_BGTD, h_BTC);
+  return v_BGTD;
+}
+
+// qkv (B, T, (H + 2 G) D) of the input h -> rotate(norm_q(q)) (B, H, T, D), rotate(norm_k(k)) and gated v (B, G, T, D).
+template <class Position, class QueryKeyNorm, class Gate>
+QueryKeyValue positioned_heads(const Var& qkv_BTE, const Var& h_BTC, const Position& position, const QueryKeyNorm& norm,
+                               const Gate& gate, const Sizes& sizes, const ForwardContext& ctx) {
   constexpr bool kNormed = !std::is_same_v<QueryKeyNorm, NoQueryKeyNorm>;
   if constexpr (!kNormed && SplitsHeads<Position>) {
     if (!ctx.cache) {
-      QueryKeyValue heads = position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);
-      heads.v_BGTD = gate_values(heads.v_BGTD);
-      return heads;
+      auto [q_BHTD, k_BGTD, v_BGTD] = position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);
+      return {q_BHTD, k_BGTD, gated_values(gate, v_BGTD, h_BTC)};
     }
   }
   auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());
   q_BHTD = position.rotate(norm.query(q_BHTD, ctx), ctx);
   k_BGTD = norm.key(k_BGTD);
-  v_BGTD = gate_values(v_BGTD);
+  v_BGTD = gated_values(gate, v_BGTD, h_BTC);
   if (!ctx.cache) return {q_BHTD, position.rotate(k_BGTD, ctx), v_BGTD};
 
   // Positions that change with the cache are applied to all keys at every step.

@@ -1,6 +1,6 @@
-// What golden models do not show of policies: the layer that a position policy is told, how biases begin, the text of a
-// checkpoint, and the sizes that are refused. That each policy computes its formula shows transformer_golden_test, and
-// tests/mutations/mutate.py that it notices when one does not.
+// Policies, where golden models do not test them: the layer that a position policy gets, initial biases, the policies'
+// names in a checkpoint, and sizes that are refused. transformer_golden_test compares the formula of each policy with
+// PyTorch, and tests/mutations/mutate.py shows that it notices a wrong one.
 #include <doctest/doctest.h>
 
 #include "model/ablation_of.h"

@@ -170,9 +170,8 @@ MORE_POLICIES = [
 # Policies that every model has, each with the baseline alone; and those of one model, named at the end, that others above break too.
 ALONE = {
     "rotary": ("Rotary: queries turned, keys not", "model/layer/positioned_heads.h",
-               "QueryKeyValue heads = position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);",
-               "auto [q, k, v] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());\n"
-               "      QueryKeyValue heads{position.rotate(q, ctx), k, v};"),
+               "return {q_BHTD, k_BGTD, gated_values(gate, v_BGTD, h_BTC)};",
+               "return {q_BHTD, split_heads(qkv_BTE, sizes.heads, sizes.key_heads()).k_BGTD, v_BGTD};"),
     "softmax": ("Softmax: derivative of the sum left out", OP + "attention_op.h", "auto z(auto S) { return S; }\n",
                 "auto z(auto S) { return S; }\n  SINK_HD static auto dz(auto S) { return decltype(S)(0); }\n"),
     "scale": ("scores: 1/D instead of 1/sqrt(D)", "model/sizes.h", "1 / std::sqrt(static_cast<double>(width_of_head()))",

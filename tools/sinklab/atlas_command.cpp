@@ -25,7 +25,8 @@ namespace sink {
 namespace {
 
 const OutputKind kAtlasFile = kind_by_text("an atlas of sinklab", "{", {"\"atlas\""}),
-                 kAtlasPicture = kind_by_text("a picture of an atlas", "<svg xmlns", {"<title>attention sinks"});
+                 kAtlasPicture =
+                     kind_by_text("a picture of an atlas", "<svg xmlns", {"<title>attention sinks of models"});
 
 struct AtlasOptions {
   std::vector<std::string> models, scores;
@@ -72,18 +73,17 @@ std::vector<double> accuracies(const AtlasOptions& options) {
 
 // "Softmax, extra=KeyBias, window 512 in 15 of 18 layers"
 std::string attention_in_words(const std::string& policies, const Sizes& sizes) {
-  std::string words;
-  const auto add = [&](const std::string& text) { words += (words.empty() ? "" : ", ") + text; };
+  std::vector<std::string> words;
   std::istringstream policy_texts(policies);
   for (std::string policy; policy_texts >> policy;)
     for (const char* kind : {"attention=", "query_key_norm=", "features=", "extra=", "gate="})
-      if (policy.starts_with(kind)) add(policy.starts_with("attention=") ? policy.substr(10) : policy);
+      if (policy.starts_with(kind)) words.push_back(policy.starts_with("attention=") ? policy.substr(10) : policy);
   std::int64_t windowed = 0;
   for (std::int64_t layer = 0; layer < sizes.layers; ++layer) windowed += !sizes.is_global(layer);
   if (windowed > 0)
-    add(str_format("window %lld in %lld of %lld layers", static_cast<long long>(sizes.window),
-                   static_cast<long long>(windowed), static_cast<long long>(sizes.layers)));
-  return words;
+    words.push_back(str_format("window %lld in %lld of %lld layers", static_cast<long long>(sizes.window),
+                               static_cast<long long>(windowed), static_cast<long long>(sizes.layers)));
+  return joined(words, ", ");
 }
 
 // The model on all texts as they are and, if it has a begin token, after it.

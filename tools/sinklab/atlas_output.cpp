@@ -55,9 +55,9 @@ std::string atlas_table(const std::vector<AtlasRow>& rows) {
       continue;
     }
     const Evaluation& e = row.evaluation;
-    cells.push_back({cut_to(label, 24), row.begin.empty() ? "-" : cut_to(printable(row.begin), 8), cell(sink_1(row), 1),
-                     cell(e.zero_score_sink_1, 1), cell(e.proxy.alpha_1, 3), cell(e.zero_score_alpha_1, 3),
-                     cell(alpha_others(e.proxy), 3),
+    cells.push_back({cut_to(label, 24), row.begin.empty() ? "-" : cut_to(printable(row.begin), 12),
+                     cell(sink_1(row), 1), cell(e.zero_score_sink_1, 1), cell(e.proxy.alpha_1, 3),
+                     cell(e.zero_score_alpha_1, 3), cell(alpha_others(e.proxy), 3),
                      cell(e.proxy.has_star() ? e.proxy.sink_star[kPaperEpsilonIndex] : kNotMeasured, 1),
                      cell(row.entropy_over_even, 3) + (row.entropy_over_even > kMostEntropyOverEven ? "!" : ""),
                      cell(e.loss, 3), cell(row.accuracy, 1)});
@@ -127,14 +127,15 @@ std::string atlas_svg(const std::vector<AtlasRow>& rows) {
     axis += text_at(x_of(percent), bottom + 14, "class=\"small\" text-anchor=\"middle\"", std::to_string(percent)) +
             "<line class=\"row\" x1=\"" + pixel(x_of(percent)) + "\" x2=\"" + pixel(x_of(percent)) + "\" y1=\"" +
             pixel(kTop + 8) + "\" y2=\"" + pixel(bottom) + "\"/>";
-  return "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + pixel(width) + " " + pixel(bottom + 30) +
-         "\" font-family=\"sans-serif\" font-size=\"12\"><title>attention sinks of models</title><style>"
-         "svg{background:#fff}.small{fill:#555}.row{stroke:#ddd}.alone{fill:#fff;stroke:#05a;stroke-width:2}"
-         ".begin{fill:#05a}.title{font-weight:bold}</style>\n" +
-         text_at(8, 20, "class=\"title\"", "Sink_1, % of heads whose first token has more than 0.3 of the attention") +
-         "<circle class=\"alone\" cx=\"14\" cy=\"40\" r=\"5\"/>" + text_at(26, 44, "", "the text alone") +
-         "<circle class=\"begin\" cx=\"134\" cy=\"40\" r=\"5\"/>" + text_at(146, 44, "", "after the begin token") +
-         axis + "\n" + marks + "</svg>\n";
+  const char* style =
+      "svg{font:12px sans-serif}.small{fill:#555}.row{stroke:#ddd}.alone{fill:#fff;stroke:#05a;stroke-width:2}"
+      ".begin{fill:#05a}.title{font-weight:bold}";
+  return svg::figure(
+      width, bottom + 30, style, "attention sinks of models",
+      text_at(8, 20, "class=\"title\"", "Sink_1, % of heads whose first token has more than 0.3 of the attention") +
+          "<circle class=\"alone\" cx=\"14\" cy=\"40\" r=\"5\"/>" + text_at(26, 44, "", "the text alone") +
+          "<circle class=\"begin\" cx=\"134\" cy=\"40\" r=\"5\"/>" + text_at(146, 44, "", "after the begin token") +
+          axis + "\n" + marks);
 }
 
 }  // namespace sink

@@ -16,12 +16,10 @@ void read_cohere2(const ConfigJson& json, OpenConfig& config) {
 }
 
 TensorNames cohere_names(const char* norm, std::vector<std::string> tables) {
-  return {.own = {{"blocks.#.attention.norm.bias", {}},
-                  {"blocks.#.feed_forward.norm.bias", {}},
-                  {"final_norm.bias", {}},
-                  {"blocks.#.feed_forward.norm", {norm}}},
-          .tables = std::move(tables),
-          .pairs_interleaved = true};
+  TensorNames names{.tables = std::move(tables), .pairs_interleaved = true};
+  leave_out_of_norms(".bias", names);
+  names.own.push_back({"blocks.#.feed_forward.norm", {norm}});
+  return names;
 }
 
 void read_cohere_gguf(const GgufKeys& keys, const WeightFile&, OpenConfig& config) {

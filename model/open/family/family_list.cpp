@@ -26,6 +26,11 @@ const std::vector<Family>& families() {
   return all;
 }
 
+void leave_out_of_norms(const char* parameter, TensorNames& names) {
+  for (const std::string norm : {"blocks.#.attention.norm", "blocks.#.feed_forward.norm", "final_norm"})
+    names.own.push_back({norm + parameter, {}});
+}
+
 const TensorNames kExpertsApart{
     .own = {{"blocks.#.feed_forward.router", {"layers.#.mlp.gate"}},
             {"blocks.#.feed_forward.gate_up", {"layers.#.mlp.experts.*.gate_proj", "layers.#.mlp.experts.*.up_proj"}},

@@ -23,6 +23,9 @@ void take_window(const ConfigJson& json, OpenConfig& config);
 // The base, the factor and the part of a head of rotary positions, of type default or linear.
 void read_rope_of_part(const ConfigJson& json, OpenConfig& config);
 
+// Files have no gain (".gain") or no bias (".bias") of the norms before sublayers and at the end.
+void leave_out_of_norms(const char* parameter, TensorNames& names);
+
 // Experts as most families call them, a tensor for each.
 extern const TensorNames kExpertsApart;
 

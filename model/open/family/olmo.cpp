@@ -4,10 +4,9 @@
 namespace sink::open_families {
 namespace {
 
-// Gains are zero, and 1 is added.
 TensorNames olmo_names(TensorNames names) {
-  for (const std::string norm : {"blocks.#.attention.norm", "blocks.#.feed_forward.norm", "final_norm"})
-    for (const char* of_norm : {".gain", ".bias"}) names.own.push_back({norm + of_norm, {}});
+  leave_out_of_norms(".gain", names);
+  leave_out_of_norms(".bias", names);
   return names;
 }
 
