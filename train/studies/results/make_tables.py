@@ -52,7 +52,8 @@ def make(sweep, runs_file, out):
     devices = {row["device"] for row in rows}
     if len(devices) > 1:
         sys.exit(f"make_tables: {runs_file}: runs of several devices ({', '.join(sorted(devices))}); keep one file for each")
-    command = [sweep, str(study), "--collect", "--data", str(DATA), "--chat", "data/chat",
+    data = DATA if DATA.exists() else min(row["data"] for row in rows)  # where it was, on the machine of the runs
+    command = [sweep, str(study), "--collect", "--data", str(data), "--chat", "data/chat",
                "--earlier", str(runs_file), "--seeds", ",".join(map(str, seeds)), "--only", ",".join(groups),
                "--set", "device=" + devices.pop(), "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -10,7 +10,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "science"))
 import student
 from claims import VERDICTS, judge, judge_strictly, read_registered, read_studies
-from runs import MEASURES, Run
+from runs import MEASURES, Run, read_runs, tuned_settings
 
 SEEDS = ("11", "12", "13", "14", "15")
 
@@ -86,6 +86,29 @@ def conditions(studies):
     studies.checks.says(studies.checks.STUDIES, f"not told from all of the text ({studies.checks.interval(text, 2)}, *underpowered*)")
     batch = [a - b for a, b in zip(studies.values("conditions", "baseline-batch-32", "excess_1"), studies.values("conditions", "baseline", "excess_1"))]
     studies.checks.says(studies.checks.STUDIES, f"*underpowered*: {studies.checks.interval(batch, 2)}")
+
+
+TUNED = (("rotary positions, SwiGLU", "baseline"), ("no positions", "pos_nope"), ("learned vectors", "pos_learnable"),
+         ("sinusoids", "pos_absolute"), ("feed-forward with GELU", "ffn_gelu"), ("feed-forward with Swish", "ffn_swish"), ("sandwich norms", "norm_sandwich"))
+
+
+def settings_of(group):
+    """Rate and decay of a group; those of the recipe are not in its name."""
+    rate, decay = (re.search(key + r"-([0-9.]+)", group) for key in ("learning-rate", "weight-decay"))
+    return f"{rate[1] if rate else '0.01'}, {decay[1] if decay else '0.6'}"
+
+
+def at_their_own(studies, study, designs):
+    """The rows of README.md's tables of designs at the rate and decay that the other seeds choose."""
+    runs = read_runs(studies.checks.RESULTS / f"{study}-runs.csv")
+    row_of = {(run.group, int(run["seed"])): run for run in runs}
+    for label, design in designs:
+        chosen = tuned_settings(runs, design, "excess_zero_score", [int(seed) for seed in SEEDS])
+        values = lambda measure, digits: studies.checks.interval([measure(row_of[group, seed]) for seed, group in chosen.items()], digits)
+        number = lambda name, digits: values(lambda run: run.number(name), digits)
+        settings = " or ".join(dict.fromkeys(settings_of(group) for group in sorted(chosen.values())))
+        cells = [label, settings, values(lambda run: run.over_zero_score, 2), number("sink_1", 1), number("entropy", 2), number("val_loss", 3)]
+        studies.checks.says(studies.checks.STUDIES, "| " + " | ".join(cells) + " |")
 
 
 def tuning(studies):
@@ -346,6 +369,7 @@ def check(checks):
     checks.says(checks.FINDINGS, f"Holm's correction is over {families} families; over all claims at once {left} are replicated")
     tables(studies)
     conditions(studies)
+    at_their_own(studies, "tuned_designs", TUNED)
     tuning(studies)
     larger(studies)
     sentences(studies)
