@@ -370,6 +370,11 @@ def check(checks):
     tables(studies)
     conditions(studies)
     at_their_own(studies, "tuned_designs", TUNED)
+    at_their_own(studies, "batch_decay", (("4", "baseline-batch-4"), ("8", "baseline-batch-8"), ("16", "baseline")))
+    at = lambda name: [studies.interval("batch_decay", f"baseline-batch-4-weight-decay-{decay}", name, 1) for decay in (0.2, 0.3)]
+    checks.says(checks.STUDIES, "it has {} and {} %".format(*at("sink_1")))
+    same = student.estimate([1 + x for x in studies.values("batch_decay", "baseline-weight-decay-0.1", "excess_zero_score")])
+    checks.says(checks.STUDIES, f"as much as a batch of 16 does there ({same.mean:.2f} +- {same.half:.2f} at 0.1)")
     tuning(studies)
     larger(studies)
     sentences(studies)
