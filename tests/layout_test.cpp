@@ -70,8 +70,9 @@ TEST_CASE("layout: what a notify follows is a read-modify-write") {
   CHECK(std::regex_search("turn[n].store(1);\n  turn[n].notify_all();", lost_wake));
   for (const std::string& folder : kFolders)
     for (const fs::path& path : files_under(folder, kSources)) {
-      if (path.filename() == "layout_test.cpp") continue;
-      CHECK_MESSAGE(!std::regex_search(text_of(path), lost_wake), path.string());
+      const std::string text = text_of(path);
+      if (path.filename() == "layout_test.cpp" || text.find(".notify_") == std::string::npos) continue;
+      CHECK_MESSAGE(!std::regex_search(text, lost_wake), path.string());
     }
 }
 
@@ -87,7 +88,8 @@ TEST_CASE("layout: a NaN among the errors that a test compares is not lost") {
     if (path.filename() == "layout_test.cpp") continue;
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);)
-      CHECK_MESSAGE(!std::regex_search(line, lost_nan), path.string(), ": ", line);
+      if (line.find("std::max(") != std::string::npos || line.find(" <= ") != std::string::npos)
+        CHECK_MESSAGE(!std::regex_search(line, lost_nan), path.string(), ": ", line);
   }
 }
 

@@ -84,10 +84,19 @@ def comments_of(text):
     return re.sub(line, kept, text, flags=re.M)
 
 
+def whole_word(pattern):
+    return r"(?<![\w-])(?:" + pattern.replace(" ", r"\s+") + r")(?![\w-])"
+
+
+ANY_WORD = re.compile(whole_word("|".join(WORDS)))
+
+
 def hits_of(text):
     """(line, word, replacement) of each hit; a phrase may span a line break."""
+    if not ANY_WORD.search(text.lower()):  # as most: one search of letters of one case is ten times as fast
+        return
     for pattern, replacement in WORDS.items():
-        for match in re.finditer(r"(?<![\w-])(?:" + pattern.replace(" ", r"\s+") + r")(?![\w-])", text, re.I):
+        for match in re.finditer(whole_word(pattern), text, re.I):
             yield text.count("\n", 0, match.start()) + 1, " ".join(match.group().split()), replacement
 
 

@@ -19,6 +19,7 @@
 #include "engine/ops/matmul/matmul.h"
 #include "engine/ops/matmul/onednn_threads.h"
 #include "tests/support/in_child.h"
+#include "tests/support/in_turn.h"
 
 using namespace sink;
 
@@ -73,7 +74,7 @@ TEST_CASE("threads: short and long loops that follow each other at once: nobody 
   alarm(60);  // pieces that run twice end in a loop that never does
   int wrong = 0;
   std::vector<int> runs(40);
-  for (int loop = 0; loop < 400000; ++loop) {
+  for (int loop = 0; loop < (test::is_short() ? 100000 : 400000); ++loop) {
     std::int64_t count = loop % 2 == 0 ? 2 : 40;
     std::fill(runs.begin(), runs.end(), 0);
     parallel_for(count,

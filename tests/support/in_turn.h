@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdlib>
+#include <initializer_list>
+#include <vector>
 
 namespace sink::test {
 
@@ -14,6 +16,12 @@ inline constexpr bool kSanitizer = false;
 #endif
 
 inline bool is_short() { return kSanitizer || std::getenv("SINK_SHORT_TESTS"); }
+
+// All of them or, in short tests, the first `few`.
+template <class T>
+std::vector<T> some_of(std::initializer_list<T> all, std::size_t few = 1) {
+  return {all.begin(), is_short() && few < all.size() ? all.begin() + few : all.end()};
+}
 
 inline bool in_turn() {
   static int calls = 0;

@@ -10,7 +10,6 @@
 #include <regex>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace {
@@ -39,12 +38,12 @@ std::vector<Link> links_of(const std::string& page) {
 
 // Identifiers, one by one.
 void add_words(const std::string& text, std::set<std::string>& words) {
-  std::string word;
-  for (char c : text + " ") {
-    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_')
-      word += c;
-    else if (!word.empty())
-      words.insert(std::exchange(word, ""));
+  const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (const char *begin = text.c_str(), *const end = begin + text.size(); begin < end; ++begin) {
+    const char* after = begin;
+    while (is_part(*after)) ++after;
+    if (after != begin) words.emplace(begin, after);
+    begin = after;
   }
 }
 std::set<std::string> words_of(const fs::path& path) {

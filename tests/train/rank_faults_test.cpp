@@ -129,7 +129,7 @@ TEST_CASE("rank faults: one that is killed at any moment ends all within 5 s and
   const std::string expected = undisturbed(folder / "undisturbed", kTotal);
   Rng random(11, "rank faults");
   int killed = 0;
-  for (int round = 0; round < (test::is_short() ? 3 : 6); ++round) {
+  for (int round = 0; round < (test::is_short() ? 2 : 6); ++round) {
     const int victim = round % 3, size = victim == 2 ? 4 : 2;
     CAPTURE(round);
     const std::string run = folder / ("killed-" + std::to_string(round));
@@ -163,7 +163,7 @@ TEST_CASE("rank faults: one that is killed at any moment ends all within 5 s and
 TEST_CASE("rank faults: SIGTERM to any rank, SIGUSR2 to mpirun: all save at one step and leave") {
   if (!has_mpi()) return;
   TemporaryFolder folder;
-  for (int told : {0, 1, -1}) {
+  for (int told : test::some_of({1, 0, -1})) {
     CAPTURE(told);
     const std::string run = folder / ("told" + std::to_string(told));
     Ranks ranks(2, run_line(run, kLong));
@@ -179,7 +179,7 @@ TEST_CASE("rank faults: SIGTERM to any rank, SIGUSR2 to mpirun: all save at one 
 TEST_CASE("rank faults: a signal to the parent of --nproc stops all at one step with its code, and the run resumes") {
   if (!has_mpi()) return;
   TemporaryFolder folder;
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
+  for (int signal : test::some_of({SIGTERM, SIGINT, SIGHUP})) {
     CAPTURE(signal);
     const std::string run = folder / ("parent-" + std::to_string(signal));
     Ranks ranks(4, run_line(run, kLong), /*by_nproc=*/true);
@@ -226,7 +226,7 @@ TEST_CASE("rank faults: the parent of --nproc hears no SIGHUP under nohup, and e
 TEST_CASE("rank faults: SIGUSR1 to one rank, or to the parent of --nproc, makes all of them save and continue") {
   if (!has_mpi()) return;
   TemporaryFolder folder;
-  for (bool by_nproc : {false, true}) {
+  for (bool by_nproc : test::some_of({true, false})) {
     const std::string run = folder / (by_nproc ? "nproc" : "mpirun");
     Ranks ranks(2, run_line(run, std::string(kLong) + " --zero 1 --checkpoint-every 1000000"), by_nproc);
     REQUIRE(wait_for_steps(run, 5));

@@ -108,7 +108,7 @@ TEST_CASE("resume: SIGTERM, SIGINT and SIGHUP save and leave with 128 + signal, 
   const auto of_steps = [](std::int64_t steps) {
     return " --eval-every 1000000 --checkpoint-every 1000000 --steps " + std::to_string(steps);
   };
-  for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
+  for (int signal : test::some_of({SIGTERM, SIGINT, SIGHUP})) {
     CAPTURE(signal);
     TemporaryFolder folder;
     const std::string run = folder / "run", whole = folder / "whole";
@@ -137,7 +137,7 @@ TEST_CASE("resume: a signal in the middle of an evaluation ends the run within 5
   // An evaluation of minutes, which is interrupted, and a short one, with which the run resumes.
   const std::string few = " --steps 3 --eval-every 2 --checkpoint-every 1 --eval-sequences 4",
                     many = " --steps 3 --eval-every 2 --checkpoint-every 1 --eval-sequences 200000";
-  for (const char* ranks : {"", "--nproc 2 --accumulate 2", "--nproc 2 --accumulate 2 --zero 1"}) {
+  for (const char* ranks : test::some_of({"", "--nproc 2 --accumulate 2 --zero 1", "--nproc 2 --accumulate 2"}, 2)) {
     CAPTURE(ranks);
     if (!std::string(ranks).empty() && !has_mpi()) continue;
     TemporaryFolder folder;
@@ -185,8 +185,10 @@ TEST_CASE("resume: stopped or killed at random moments of a run that evaluates m
     CAPTURE(ranks);
     if (!std::string(ranks).empty() && !has_mpi()) continue;
     TemporaryFolder folder;
-    const std::vector<std::string> more = words_of(
-        "--resume auto --steps 9 --eval-every 2 --checkpoint-every 3 --eval-sequences 2000 --threads 1 " + ranks);
+    const std::string sequences = test::is_short() ? "500 " : "2000 ";
+    const std::vector<std::string> more =
+        words_of("--resume auto --steps 9 --eval-every 2 --checkpoint-every 3 --threads 1 --eval-sequences " +
+                 sequences + ranks);
     Subprocess whole(folder, command(folder / "whole", more));
     auto start = std::chrono::steady_clock::now();
     REQUIRE_MESSAGE(whole.wait() == 0, whole.err());

@@ -12,6 +12,7 @@
 #include "model/position/rotary_position.h"
 #include "model/size_settings.h"
 #include "tests/support/files.h"
+#include "tests/support/in_turn.h"
 #include "train/optimizers/optimizers.h"
 #include "train/run_config_table.h"
 
@@ -483,6 +484,7 @@ TEST_CASE("run config: a flag of a size that the model does not read is refused,
   std::size_t rotary = 0, mixtures = 0;
   for (const Ablation& ablation : all_ablations()) {
     CAPTURE(ablation.name);
+    if (!test::in_turn()) continue;
     const bool rotates = contains(ablation.policies, "Rotary "), mixes = contains(ablation.policies, "Experts");
     rotary += rotates;
     mixtures += mixes;

@@ -155,8 +155,8 @@ TEST_CASE("matmul: sizes and types that do not fit are named") {
 
 TEST_CASE("matmul: a large product is computed in parts, with a stop point before each") {
   constexpr std::int64_t kSize = 3712;  // 1.02e11 operations
-  if (test::kSanitizer) return;  // oneDNN computes it, which has no sanitizer
-  for (bool transpose_a : {false, true}) {
+  if (test::kSanitizer) return;         // oneDNN computes it, which has no sanitizer
+  for (bool transpose_a : test::some_of({true, false})) {
     const bool accumulate = transpose_a;
     CAPTURE(transpose_a);
     Tensors x = operands({kSize, kSize, kSize}, transpose_a, false, DType::F32, DType::F32);
