@@ -48,7 +48,9 @@ inline constexpr auto median_size_of = [](auto span) { return xt::median(xt::abs
 
 inline constexpr auto log_sum_exp = [](auto span) {
   const double largest = static_cast<double>(*std::max_element(span.begin(), span.end()));
-  return largest + std::log(xt::sum(xt::exp(as_doubles(span) - largest))());
+  double sum = 0;
+  for (auto x : span) sum += std::exp(static_cast<double>(x) - largest);
+  return largest + std::log(sum);
 };
 
 }  // namespace sink

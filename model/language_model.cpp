@@ -56,6 +56,10 @@ Tensor LanguageModel::next_logits(const Tensor& tokens_BT, const ForwardContext&
   return unembed(Var(last_rows(checked_forward(tokens_BT, ctx).value())));
 }
 
+Tensor LanguageModel::logits_from(std::int64_t first, const Tensor& x_BTC, const ForwardContext& ctx) const {
+  return unembed(forward_from(static_cast<std::size_t>(first), Var(x_BTC), ctx));
+}
+
 Tensor LanguageModel::lens_logits(const Tensor& x_BTC) const { return unembed(final_norm(Var(x_BTC))); }
 
 Tensor LanguageModel::unembed(const Var& y_BTC) const {

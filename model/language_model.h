@@ -22,6 +22,9 @@ class LanguageModel {
   // (B, V): the logits after the last token only.
   Tensor next_logits(const Tensor& tokens_BT, const ForwardContext& ctx = {}) const;
 
+  // logits() of the text whose residual stream before block `first` is x_BTC, with the extra tokens of the model.
+  Tensor logits_from(std::int64_t first, const Tensor& x_BTC, const ForwardContext& ctx = {}) const;
+
   // (B, T, C) to (B, T, V): final norm and unembedding of a residual stream, as if no block followed (the logit lens).
   Tensor lens_logits(const Tensor& x_BTC) const;
 
@@ -42,7 +45,8 @@ class LanguageModel {
   // The final hidden states (B, T, C), whose products with the unembedding are the logits. Tokens and documents are on
   // the device of the model, with checked sizes and positions.
   virtual Var forward(const Tensor& tokens_BT, const ForwardContext& ctx) const = 0;
-  // The last step of forward().
+  // Its last steps: the blocks from `first` on, counted from 0, and the final norm; and the final norm alone.
+  virtual Var forward_from(std::size_t first, Residual x_BTC, const ForwardContext& ctx) const = 0;
   virtual Var final_norm(const Var& x_BTC) const = 0;
 
   Sizes sizes_;

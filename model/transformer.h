@@ -8,6 +8,8 @@
 // A Spec (model/spec.h) names the policies; model/ablations.h lists all Specs.
 #pragma once
 
+#include <span>
+
 #include "autograd/ops/embedding_node.h"
 #include "model/language_model.h"
 #include "model/spec.h"
@@ -28,8 +30,12 @@ class Transformer final : public LanguageModel {
   Var forward(const Tensor& tokens_BT, const ForwardContext& ctx) const override {
     Var e_BTC = extra_tokens_.embed(embedding(tokens_BT, token_embedding_), ctx);
     ctx.hooks->embedding(e_BTC);
-    Residual x_BTC = position_.embed(e_BTC, ctx);
-    for (const Block<Spec>& block : blocks_) x_BTC = block(x_BTC, ctx);
+    return forward_from(0, position_.embed(e_BTC, ctx), ctx);
+  }
+
+  // The blocks from `first` on.
+  Var forward_from(std::size_t first, Residual x_BTC, const ForwardContext& ctx) const override {
+    for (const Block<Spec>& block : std::span(blocks_).subspan(first)) x_BTC = block(x_BTC, ctx);
     return final_norm_(extra_tokens_.drop(x_BTC, ctx));
   }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/tensor.h"
@@ -47,8 +48,9 @@ struct Intervention {
   What what = What::mask;
   std::vector<std::int64_t> tokens{1};      // from 1, in order; for `head`, `patch` and `clip`, none: all
   std::vector<std::int64_t> layers, heads;  // from 0; none: all
-  bool per_head = false;                    // one result for each layer and head
-  bool per_token = false;                   // one for each layer and token; `patch` of the residual stream
+  std::vector<std::pair<std::int64_t, std::int64_t>> layer_heads;  // `head`: these alone; none: `layers` and `heads`
+  bool per_head = false;                                           // one result for each layer and head
+  bool per_token = false;  // one for each layer and token; `patch` of the residual stream
   bool mean_value = false;
   double scale = 1, along = 0;
   double largest = 0, medians = 0;  // one of them is above 0

@@ -105,6 +105,24 @@ class Entries {
       refuse(entry->line, entry->key + " has " + std::to_string(*twice) + " twice");
     return numbers;
   }
+  // "2.5" is head 5 of layer 2. Sorted.
+  std::vector<std::pair<std::int64_t, std::int64_t>> layer_heads(const std::string& key) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> found;
+    const TomlEntry* entry = find(key);
+    if (!entry) return found;
+    for (const std::string& text : entry->values) {
+      const std::size_t dot = text.find('.');
+      const auto layer = parse_number<std::int64_t>(text.substr(0, dot)),
+                 head = parse_number<std::int64_t>(dot == text.npos ? "" : text.substr(dot + 1));
+      if (!layer || !head || *layer < 0 || *head < 0)
+        refuse(entry->line, key + " are heads as \"LAYER.HEAD\", from 0, got " + in_quotes(text));
+      found.emplace_back(*layer, *head);
+    }
+    std::ranges::sort(found);
+    if (found.empty() || std::ranges::adjacent_find(found) != found.end())
+      refuse(entry->line, key + " is a list of heads, each once");
+    return found;
+  }
   bool truth(const std::string& key) { return word(key, {"true", "false"}, "false") == "true"; }
 
   // Called after the last find(): throws for unknown and repeated keys.
@@ -193,8 +211,12 @@ std::string read_kind(Entries& entries, Intervention& one) {
       return of + ": its key times " + plain_number(one.scale) +
              (one.along == 0 ? "" : ", and " + plain_number(one.along) + " along it");
     case What::head:
+      one.layer_heads = entries.layer_heads("layer-heads");
+      if (!one.layer_heads.empty() && (!one.layers.empty() || !one.heads.empty() || one.per_head))
+        entries.refuse(entries.line(), "layer-heads leaves no choice to layers, heads and per-head: leave them out");
       one.mean_value = entries.word("value", {"zero", "mean"}, "zero") == "mean";
       return std::string("the output of heads is ") + (one.mean_value ? "their mean" : "zero") +
+             (one.layer_heads.empty() ? "" : ", of " + std::to_string(one.layer_heads.size()) + " heads") +
              (one.tokens.empty() ? "" : ", " + of);
     case What::patch: {
       const TomlEntry *text = entries.find("source"), *ids = entries.find("source-tokens");

@@ -17,6 +17,7 @@ namespace sink {
 //   tokens = [1]              from 1; default: the first; for head, patch and clip all
 //   layers = [0, 1]           from 0; default: all; not for quantise
 //   heads = [3]               from 0; default: all; not for clip, quantise and the residual stream
+//   layer-heads = ["0.3"]     for head, instead of both: head 3 of layer 0
 //   per-head = true           one result for each layer and head; where heads are
 //   value = "zero"            or "mean"; for value and head
 //   source = "another text"   for patch; or source-tokens = [1, 5, 9], its ids

@@ -5,6 +5,7 @@
 #include <span>
 #include <xtensor/xview.hpp>
 
+#include "engine/check.h"
 #include "engine/tensor_view.h"
 #include "eval/interventions/quantisation.h"
 #include "eval/vector_statistics.h"
@@ -162,13 +163,11 @@ struct AttentionHooks final : InterventionHooks {
   static constexpr double kNothingElse = 1e-6;  // of the row sum
 };
 
-// A copy of z_BHTD with other vectors z_D = vector(h, t) for the chosen heads and tokens of every sequence.
+// Sets z_D = vector(h, t) for the chosen heads and tokens of every sequence.
 template <class Vector>
-Tensor with_other_vectors(const Tensor& z_BHTD, const Intervention& chosen, std::int64_t extra_tokens,
-                          Vector&& vector) {
-  Tensor edited = z_BHTD.clone();
-  with_real(edited.dtype(), [&](auto zero) {
-    auto z = view<decltype(zero), 4>(edited);
+void replace_vectors(Tensor& z_BHTD, const Intervention& chosen, std::int64_t extra_tokens, Vector&& vector) {
+  with_real(z_BHTD.dtype(), [&](auto zero) {
+    auto z = view<decltype(zero), 4>(z_BHTD);
     for (std::size_t b = 0; b < z.shape(0); ++b)
       for (std::size_t h = 0; h < z.shape(1); ++h) {
         if (!is_among(static_cast<std::int64_t>(h), chosen.heads)) continue;
@@ -177,43 +176,64 @@ Tensor with_other_vectors(const Tensor& z_BHTD, const Intervention& chosen, std:
             for (std::size_t d = 0; d < z.shape(3); ++d) store(z(b, h, t, d), vector(h, t, d));
       }
   });
-  return edited;
 }
 
-struct HeadHooks final : InterventionHooks {
-  using InterventionHooks::InterventionHooks;
+// The outputs of heads (`head`, `patch`), of each copy of the sequences by its own intervention.
+class HeadHooks final : public ForwardHooks {
+ public:
+  HeadHooks(std::span<const Intervention> of_copies, std::int64_t extra_tokens, const ValueSums& values,
+            const SourceActivations* source)
+      : of_copies_(of_copies), extra_tokens_(extra_tokens), values_(values), source_(source) {}
 
   void attention(AttentionPoint& attention) override {
-    if (!is_of(attention.layer)) return;
-    const Tensor mean_HD = intervention_.mean_value ? values_.mean_output(attention.layer) : Tensor();
-    attention.o_BHTD = Var(with_other_vectors(attention.o_BHTD.value(), intervention_, extra_tokens_,
-                                              [&](std::size_t h, std::size_t, std::size_t d) {
-                                                return mean_HD.defined() ? view<double, 2>(mean_HD)(h, d) : 0.0;
-                                              }));
+    Tensor edited = attention.o_BHTD.value().clone();
+    const std::int64_t B = edited.dim(0) / static_cast<std::int64_t>(of_copies_.size());
+    for (std::size_t n = 0; n < of_copies_.size(); ++n) {
+      Intervention one = of_copies_[n];
+      for (const auto& [layer, head] : one.layer_heads) {
+        one.layers.push_back(layer);
+        if (layer == attention.layer) one.heads.push_back(head);
+      }
+      if (!is_among(attention.layer, one.layers)) continue;
+      const auto first = static_cast<std::int64_t>(n) * B;
+      Tensor o_BHTD = edited.rows(first, first + B);
+      change(one, attention.layer, o_BHTD);
+    }
+    attention.o_BHTD = Var(edited);
   }
+
+ private:
+  void change(const Intervention& one, std::int64_t layer, Tensor& o_BHTD) const {
+    if (one.what == What::patch) {
+      const Tensor source = source_->heads_BHTD[static_cast<std::size_t>(layer)].to(DType::F64);
+      const auto from = view<double, 4>(source);
+      replace_vectors(o_BHTD, one, extra_tokens_, [&](auto h, auto t, auto d) { return from(0, h, t, d); });
+    } else if (one.mean_value) {
+      const Tensor mean_HD = values_.mean_output(layer);
+      const auto mean = view<double, 2>(mean_HD);
+      replace_vectors(o_BHTD, one, extra_tokens_, [&](auto h, auto, auto d) { return mean(h, d); });
+    } else {
+      replace_vectors(o_BHTD, one, extra_tokens_, [](auto, auto, auto) { return 0.0; });
+    }
+  }
+
+  std::span<const Intervention> of_copies_;
+  std::int64_t extra_tokens_;
+  const ValueSums& values_;
+  const SourceActivations* source_;
 };
 
-struct PatchHooks final : InterventionHooks {
+struct PatchedResidual final : InterventionHooks {
   using InterventionHooks::InterventionHooks;
-
-  void attention(AttentionPoint& attention) override {
-    if (intervention_.of_residual || !is_of(attention.layer)) return;
-    const Tensor source = source_->heads_BHTD[static_cast<std::size_t>(attention.layer)].to(DType::F64);
-    const auto from = view<double, 4>(source);
-    attention.o_BHTD =
-        Var(with_other_vectors(attention.o_BHTD.value(), intervention_, extra_tokens_,
-                               [&](std::size_t h, std::size_t t, std::size_t d) { return from(0, h, t, d); }));
-  }
 
   // The residual stream (B, T, C) is one head (B, 1, T, C).
   void residual_post(std::int64_t layer, Residual& x) override {
-    if (!intervention_.of_residual || !is_of(layer)) return;
+    if (!is_of(layer)) return;
     const Tensor x_BTC = x.sum().value(),
                  source = source_->residuals_BTC[static_cast<std::size_t>(layer)].to(DType::F64);
     const auto from = view<double, 3>(source);
-    const Tensor edited =
-        with_other_vectors(x_BTC.reshape({x_BTC.dim(0), 1, x_BTC.dim(1), x_BTC.dim(2)}), intervention_, extra_tokens_,
-                           [&](std::size_t, std::size_t t, std::size_t c) { return from(0, t, c); });
+    Tensor edited = x_BTC.clone().reshape({x_BTC.dim(0), 1, x_BTC.dim(1), x_BTC.dim(2)});
+    replace_vectors(edited, intervention_, extra_tokens_, [&](auto, auto t, auto c) { return from(0, t, c); });
     x = Var(edited.reshape(x_BTC.shape()));
   }
 };
@@ -299,13 +319,19 @@ Tensor ValueSums::mean(std::int64_t layer, const std::vector<std::int64_t>& toke
   return mean_GD;
 }
 
-std::unique_ptr<ForwardHooks> hooks_of(const Intervention& intervention, std::int64_t extra_tokens,
+bool is_of_head_outputs(const Intervention& intervention) {
+  return intervention.what == What::head || (intervention.what == What::patch && !intervention.of_residual);
+}
+
+std::unique_ptr<ForwardHooks> hooks_of(std::span<const Intervention> of_copies, std::int64_t extra_tokens,
                                        const ValueSums& values, const SourceActivations* source) {
+  const Intervention& intervention = of_copies.front();
+  if (is_of_head_outputs(intervention)) return std::make_unique<HeadHooks>(of_copies, extra_tokens, values, source);
+  SINK_CHECK(of_copies.size() == 1, "interventions", "only changes of head outputs share a pass");
   const auto make = [&]<class Hooks>(std::type_identity<Hooks>) -> std::unique_ptr<ForwardHooks> {
     return std::make_unique<Hooks>(intervention, extra_tokens, values, source);
   };
-  if (intervention.what == What::head) return make(std::type_identity<HeadHooks>());
-  if (intervention.what == What::patch) return make(std::type_identity<PatchHooks>());
+  if (intervention.what == What::patch) return make(std::type_identity<PatchedResidual>());
   if (intervention.what == What::clip) return make(std::type_identity<ClipHooks>());
   if (intervention.what != What::quantise) return make(std::type_identity<AttentionHooks>());
   if (intervention.quantisation.input_bits == 0) return nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "eval/interventions/intervention.h"
@@ -35,9 +36,13 @@ struct SourceActivations final : ForwardHooks {
   void residual_post(std::int64_t, Residual& x) override { residuals_BTC.push_back(x.sum().value().clone()); }
 };
 
-// Null for an intervention that changes weights only. `values` are those of the unchanged model, for means; `source` is
-// for `patch`, else null. They and the intervention must outlive the hooks.
-std::unique_ptr<ForwardHooks> hooks_of(const Intervention& intervention, std::int64_t extra_tokens,
+// Whether it changes nothing but the outputs of heads.
+bool is_of_head_outputs(const Intervention& intervention);
+
+// For a batch of copies of the same sequences, one copy after another, each with its own intervention; several only
+// where all of them are of head outputs. Null for an intervention that changes weights only. `values` are those of the
+// unchanged model, for means; `source` is for `patch`, else null. They and the interventions must outlive the hooks.
+std::unique_ptr<ForwardHooks> hooks_of(std::span<const Intervention> of_copies, std::int64_t extra_tokens,
                                        const ValueSums& values, const SourceActivations* source);
 
 }  // namespace sink

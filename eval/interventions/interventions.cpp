@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <set>
 #include <span>
 
 #include "engine/check.h"
@@ -21,21 +22,65 @@ using What = Intervention::What;
 
 constexpr std::int64_t kBytesBefore = std::int64_t{1} << 29;  // of logits and hidden states before, which are kept
 
-Tensor logits_of(LanguageModel& model, const Batch& part, ForwardHooks* hooks) {
-  return model.logits(part.tokens_BT(),
-                      {.hooks = hooks ? hooks : &ForwardHooks::none(), .documents = part.documents()});
-}
-
 struct Outputs {
   Tensor logits_BTV;
   std::vector<Tensor> hidden_LBTC;  // on request
 };
-Outputs outputs_of(LanguageModel& model, const Batch& part, ForwardHooks* hooks, bool with_hidden) {
-  if (!with_hidden) return {logits_of(model, part, hooks), {}};
-  HiddenRecorder recorder(hooks ? *hooks : ForwardHooks::none());
-  const Tensor logits_BTV = logits_of(model, part, &recorder);
+// logits_with(hooks): a pass of the model
+template <class LogitsWith>
+Outputs outputs_of(ForwardHooks* hooks, bool with_hidden, LogitsWith&& logits_with) {
+  if (!hooks) hooks = &ForwardHooks::none();
+  if (!with_hidden) return {logits_with(*hooks), {}};
+  HiddenRecorder recorder(*hooks);
+  const Tensor logits_BTV = logits_with(recorder);
   return {logits_BTV, recorder.hidden_LBTC()};
 }
+
+// The residual stream before some blocks, where the passes of interventions begin.
+struct InputsOfBlocks final : ForwardHooks {
+  std::map<std::int64_t, Tensor> x_BTC;  // by block
+
+  explicit InputsOfBlocks(const std::set<std::int64_t>& blocks) {
+    for (std::int64_t block : blocks) x_BTC[block];
+  }
+  void residual_pre(std::int64_t layer, Residual& x) override {
+    if (auto block = x_BTC.find(layer); block != x_BTC.end()) block->second = x.sum().value().clone();
+  }
+};
+
+// Some sequences and the unchanged model's outputs for them.
+struct Unchanged {
+  Batch part;
+  InputsOfBlocks inputs;
+  Outputs outputs;
+
+  Unchanged(const LanguageModel& model, const Batch& sequences, const std::set<std::int64_t>& blocks, bool with_hidden)
+      : part(sequences), inputs(blocks) {
+    outputs = outputs_of(&inputs, with_hidden, [&](ForwardHooks& hooks) {
+      return model.logits(part.tokens_BT(), {.hooks = &hooks, .documents = part.documents()});
+    });
+  }
+  // Of copies of the sequences, one after another, from this block on.
+  Outputs from_block(const LanguageModel& model, std::int64_t block, std::int64_t copies, ForwardHooks* hooks,
+                     bool with_hidden) const {
+    const Tensor x_BTC = repeated(inputs.x_BTC.at(block), copies);
+    const DocumentPlaces documents{repeated(part.documents().starts_BT, copies),
+                                   repeated(part.documents().positions_BT, copies)};
+    return outputs_of(hooks, with_hidden, [&](ForwardHooks& all) {
+      return model.logits_from(block, x_BTC, {.hooks = &all, .documents = documents});
+    });
+  }
+
+ private:
+  static Tensor repeated(const Tensor& x, std::int64_t copies) {
+    if (copies == 1 || !x.defined()) return x;
+    Shape shape = x.shape();
+    shape[0] *= copies;
+    Tensor all = x.new_empty(shape, x.dtype());
+    for (std::int64_t n = 0; n < copies; ++n) all.rows(n * x.dim(0), (n + 1) * x.dim(0)).copy_from(x);
+    return all;
+  }
+};
 
 // f(first, last) of `batch` sequences at a time.
 template <class F>
@@ -51,20 +96,44 @@ struct RowComparison {
 };
 
 template <class R>
-RowComparison compare_rows(std::span<const R> z, std::span<const R> y, std::int32_t target) {
-  const double lse_z = log_sum_exp(z), lse_y = log_sum_exp(y);
-  const auto log_p = as_doubles(z) - lse_z, log_q = as_doubles(y) - lse_y;
-  RowComparison row;
-  row.divergence = xt::sum(xt::exp(log_p) * (log_p - log_q))();
-  row.same_greedy =
-      std::max_element(z.begin(), z.end()) - z.begin() == std::max_element(y.begin(), y.end()) - y.begin();
+RowComparison compare_rows(const R* z, const std::vector<double>& p_V, double lse_z, std::span<const R> y,
+                           std::int32_t target, bool same_greedy) {
+  const double lse_y = log_sum_exp(y);
+  RowComparison row{.same_greedy = same_greedy};
+  for (std::size_t v = 0; v < y.size(); ++v)
+    row.divergence += p_V[v] * ((static_cast<double>(z[v]) - lse_z) - (static_cast<double>(y[v]) - lse_y));
   if (target >= 0) {
     row.is_predicted = true;
-    const auto id = static_cast<std::size_t>(target);
-    row.before = lse_z - static_cast<double>(z[id]);
-    row.after = lse_y - static_cast<double>(y[id]);
+    row.before = lse_z - static_cast<double>(z[target]);
+    row.after = lse_y - static_cast<double>(y[static_cast<std::size_t>(target)]);
   }
   return row;
+}
+
+// [copy][position]: of copies of the sequences, one after another.
+std::vector<std::vector<RowComparison>> compared(const Tensor& before_BTV, const Tensor& after_NTV,
+                                                 const Tensor& targets_BT) {
+  const std::int64_t rows = targets_BT.size(), V = before_BTV.dim(2), copies = after_NTV.size() / before_BTV.size();
+  const auto vocabulary = static_cast<std::size_t>(V);
+  std::vector<std::vector<RowComparison>> found(static_cast<std::size_t>(copies),
+                                                std::vector<RowComparison>(static_cast<std::size_t>(rows)));
+  with_real(after_NTV.dtype(), [&](auto zero) {
+    using R = decltype(zero);
+    const auto greedy = [&](const R* logits_V) { return std::max_element(logits_V, logits_V + V) - logits_V; };
+    parallel_for(rows, [&](std::int64_t n) {
+      const R* z = before_BTV.data<R>() + n * V;
+      const double lse_z = log_sum_exp(std::span(z, vocabulary));
+      std::vector<double> p_V(vocabulary);
+      for (std::size_t v = 0; v < vocabulary; ++v) p_V[v] = std::exp(static_cast<double>(z[v]) - lse_z);
+      const std::int64_t best = greedy(z);
+      for (std::size_t c = 0; c < found.size(); ++c) {
+        const R* y = after_NTV.data<R>() + (static_cast<std::int64_t>(c) * rows + n) * V;
+        found[c][static_cast<std::size_t>(n)] =
+            compare_rows<R>(z, p_V, lse_z, {y, vocabulary}, targets_BT.data<std::int32_t>()[n], greedy(y) == best);
+      }
+    });
+  });
+  return found;
 }
 
 // The results of one intervention, one value for each sequence: its targets, and sums over them of the loss before and
@@ -73,20 +142,10 @@ struct Comparison {
   std::vector<double> targets, before, after, divergence, changed, last;
   std::vector<TokenChange> tokens;  // of all sequences, if the outputs have hidden states
 
-  void add(const Outputs& unchanged, const Outputs& outputs, const Tensor& targets_BT, std::int64_t extra_tokens) {
-    const Tensor &before_BTV = unchanged.logits_BTV, &after_BTV = outputs.logits_BTV;
-    const std::int64_t B = after_BTV.dim(0), T = after_BTV.dim(1), V = after_BTV.dim(2);
-    const auto vocabulary = static_cast<std::size_t>(V);
-    std::vector<RowComparison> rows(static_cast<std::size_t>(B * T));
-    const std::int32_t* target = targets_BT.data<std::int32_t>();
-    with_real(after_BTV.dtype(), [&](auto zero) {
-      using R = decltype(zero);
-      const R *z = before_BTV.data<R>(), *y = after_BTV.data<R>();
-      parallel_for(B * T, [&](std::int64_t n) {
-        rows[static_cast<std::size_t>(n)] =
-            compare_rows<R>({z + n * V, vocabulary}, {y + n * V, vocabulary}, target[n]);
-      });
-    });
+  // The rows are of the T tokens of each sequence, the hidden states of both passes.
+  void add(const std::vector<RowComparison>& rows, std::int64_t T, const std::vector<Tensor>& before_LBTC,
+           const std::vector<Tensor>& after_LBTC, std::int64_t extra_tokens) {
+    const std::int64_t B = std::ssize(rows) / T;
     for (std::int64_t b = 0; b < B; ++b) {
       double predicted = 0;
       RowComparison sum;
@@ -105,27 +164,26 @@ struct Comparison {
       this->changed.push_back(changed / static_cast<double>(T));
       this->last.push_back(last);
     }
-    if (outputs.hidden_LBTC.empty()) return;
+    if (after_LBTC.empty()) return;
     for (const RowComparison& row : rows)
       tokens.push_back({.before = row.is_predicted ? row.before : std::nan(""),
                         .after = row.is_predicted ? row.after : std::nan(""),
                         .divergence = row.divergence,
                         .greedy_changed = !row.same_greedy});
-    add_hidden_changes(unchanged.hidden_LBTC, outputs.hidden_LBTC, extra_tokens,
-                       std::span(tokens).last(static_cast<std::size_t>(B * T)));
+    add_hidden_changes(before_LBTC, after_LBTC, extra_tokens, std::span(tokens).last(rows.size()));
   }
 };
 
-// Changes the model by one intervention for its lifetime.
+// Changes the model by one intervention, or by one for each copy of the sequences, for its lifetime.
 struct Intervened {
   std::unique_ptr<QuantisedMatrices> matrices;
   std::unique_ptr<ForwardHooks> hooks;  // null if the intervention changes weights only
 
-  Intervened(LanguageModel& model, const Intervention& intervention, const ValueSums& values,
+  Intervened(LanguageModel& model, std::span<const Intervention> of_copies, const ValueSums& values,
              const SourceActivations* source)
-      : hooks(hooks_of(intervention, model.extra_tokens(), values, source)) {
-    const Quantisation& how = intervention.quantisation;
-    if (intervention.what == What::quantise && how.weight_bits > 0)
+      : hooks(hooks_of(of_copies, model.extra_tokens(), values, source)) {
+    const Quantisation& how = of_copies.front().quantisation;
+    if (of_copies.front().what == What::quantise && how.weight_bits > 0)
       matrices = std::make_unique<QuantisedMatrices>(model, how.weight_bits, how.weights);
   }
 };
@@ -197,8 +255,10 @@ ValueSums value_sums(LanguageModel& model, const Batch& sequences, const std::ve
                      std::int64_t batch) {
   ValueSums sums(model.extra_tokens());
   if (std::ranges::any_of(interventions, &Intervention::mean_value))
-    in_batches(sequences.sequences(), batch,
-               [&](std::int64_t first, std::int64_t last) { logits_of(model, sequences.rows(first, last), &sums); });
+    in_batches(sequences.sequences(), batch, [&](std::int64_t first, std::int64_t last) {
+      const Batch part = sequences.rows(first, last);
+      model.logits(part.tokens_BT(), {.hooks = &sums, .documents = part.documents()});
+    });
   return sums;
 }
 
@@ -211,30 +271,60 @@ Sources sources_of(LanguageModel& model, const std::vector<Intervention>& interv
   return sources;
 }
 
+// The first block that the intervention changes.
+std::int64_t first_block(const Intervention& one) {
+  if (!one.layer_heads.empty()) return std::ranges::min_element(one.layer_heads)->first;
+  return one.what == What::quantise || one.layers.empty() ? 0 : *std::ranges::min_element(one.layers);
+}
+
+// How many of `rows`, from the first on, one pass can measure: those that change other heads of the same layers.
+std::size_t in_one_pass(std::span<const Intervention> rows, std::size_t most) {
+  std::size_t count = 1;
+  const auto joins = [&](const Intervention& next) {
+    return is_of_head_outputs(rows[0]) && is_of_head_outputs(next) && next.layers == rows[0].layers &&
+           next.source == rows[0].source && next.layer_heads.empty() && rows[0].layer_heads.empty();
+  };
+  while (count < std::min(most, rows.size()) && joins(rows[count])) ++count;
+  return count;
+}
+
+// Passes begin at the first block that is changed, and heads of a layer share one, each with a copy of the sequences.
 std::vector<Comparison> gather(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& rows,
                                std::int64_t batch, bool each_token) {
   const std::int64_t T = sequences.context(), V = model.sizes().vocabulary;
   const ValueSums values = value_sums(model, sequences, rows, batch);
   const Sources sources = sources_of(model, rows);
   const std::int64_t hidden = each_token ? model.sizes().layers * model.sizes().width : 0;
-  const std::int64_t bytes =
-      T * (V + hidden) * static_cast<std::int64_t>(size_of(model.parameters().masters().dtype()));
+  const auto element = static_cast<std::int64_t>(size_of(model.parameters().masters().dtype()));
+  const std::int64_t C = model.sizes().width, most = std::min(batch, sequences.sequences());
+  std::set<std::int64_t> blocks{0};
+  if (!each_token)  // which wants the hidden states after all blocks
+    for (const Intervention& row : rows) blocks.insert(first_block(row));
+  const auto kept = [&] { return static_cast<std::int64_t>(blocks.size()) * T * C * element; };  // of a sequence
+  if (most * kept() > kBytesBefore) blocks = {0};
+  const std::int64_t bytes = T * (V + hidden) * element + kept();
   std::vector<Comparison> found(rows.size());
   in_batches(sequences.sequences(), std::max(batch, kBytesBefore / bytes), [&](std::int64_t first, std::int64_t last) {
     const Batch some = sequences.rows(first, last);
-    std::vector<Outputs> before;
+    std::vector<Unchanged> before;
     in_batches(some.sequences(), batch, [&](std::int64_t begin, std::int64_t end) {
-      before.push_back(outputs_of(model, some.rows(begin, end), nullptr, each_token));
+      before.emplace_back(model, some.rows(begin, end), blocks, each_token);
     });
-    for (std::size_t n = 0; n < rows.size(); ++n) {
+    for (std::size_t n = 0, copies = 0; n < rows.size(); n += copies) {
+      copies = in_one_pass(std::span(rows).subspan(n), each_token ? 1 : static_cast<std::size_t>(batch / most));
+      const std::int64_t block = blocks.contains(first_block(rows[n])) ? first_block(rows[n]) : 0;
       const auto source = sources.find(rows[n].source);
-      const Intervened intervened(model, rows[n], values, source == sources.end() ? nullptr : &source->second);
-      in_batches(some.sequences(), batch, [&](std::int64_t begin, std::int64_t end) {
-        const Batch part = some.rows(begin, end);
-        found[n].add(before[static_cast<std::size_t>(begin / batch)],
-                     outputs_of(model, part, intervened.hooks.get(), each_token), part.targets_BT(),
-                     model.extra_tokens());
-      });
+      const Intervened intervened(model, std::span(rows).subspan(n, copies), values,
+                                  source == sources.end() ? nullptr : &source->second);
+      for (const Unchanged& unchanged : before) {
+        const Outputs outputs =
+            unchanged.from_block(model, block, static_cast<std::int64_t>(copies), intervened.hooks.get(), each_token);
+        const auto compared_rows =
+            compared(unchanged.outputs.logits_BTV, outputs.logits_BTV, unchanged.part.targets_BT());
+        for (std::size_t c = 0; c < copies; ++c)
+          found[n + c].add(compared_rows[c], T, unchanged.outputs.hidden_LBTC, outputs.hidden_LBTC,
+                           model.extra_tokens());
+      }
     }
   });
   return found;
@@ -260,6 +350,8 @@ void require_places(const Intervention& intervention, const Sizes& sizes, std::i
   for (std::int64_t token : intervention.tokens) require("token", token, 1, T);
   for (std::int64_t layer : intervention.layers) require("layer", layer, 0, sizes.layers - 1);
   for (std::int64_t head : intervention.heads) require("head", head, 0, sizes.heads - 1);
+  for (const auto& [layer, head] : intervention.layer_heads)
+    require("layer", layer, 0, sizes.layers - 1), require("head", head, 0, sizes.heads - 1);
   if (intervention.what != What::patch) return;
   const std::int64_t in_source = intervention.source_BT.dim(1);
   SINK_CHECK(!intervention.tokens.empty() || in_source == T, "interventions",

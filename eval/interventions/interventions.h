@@ -55,9 +55,10 @@ inline double change_of(const InterventionResult& result) {
 // chosen, and a layer or head that the model does not have.
 void require_places(const Intervention& intervention, const Sizes& sizes, std::int64_t T);
 
-// One pass of the model for each intervention, `batch` sequences at a time; the model is unchanged afterwards. Runs on
-// the CPU in F32 or F64; weights may be memory-mapped. Logits before, and hidden states with `each_token`, are kept for
-// as many sequences as fit 512 MiB. Throws Error like require_places, and (Exit::usage) where no token is predicted.
+// One pass for each intervention, or for several heads of a layer, from the first block that it changes, of `batch`
+// sequences or copies of sequences at a time; the model is unchanged afterwards. Runs on the CPU in F32 or F64; weights
+// may be memory-mapped. Logits before, inputs of blocks, and hidden states with `each_token`, are kept for as many
+// sequences as fit 512 MiB. Throws Error like require_places, and (Exit::usage) where no token is predicted.
 Interventions intervene(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
                         std::int64_t batch = 1, bool each_token = false);
 

@@ -28,7 +28,7 @@ std::vector<Intervention> read(const std::string& text) { return interventions_f
 
 TEST_CASE("intervention file: the example has one of every kind") {
   const std::vector<Intervention> all = interventions_from_toml(read_file("test", kExample), kExample);
-  REQUIRE(all.size() == 15);
+  REQUIRE(all.size() == 16);
   std::set<What> kinds;
   for (const Intervention& each : all) kinds.insert(each.what);
   CHECK(kinds.size() == 9);
@@ -46,21 +46,22 @@ TEST_CASE("intervention file: the example has one of every kind") {
   CHECK(all[7].what == What::head);
   CHECK_FALSE(all[7].mean_value);
   CHECK(all[7].tokens.empty());
-  CHECK(all[8].mean_value);
-  CHECK(all[8].per_head);
-  CHECK(all[9].what == What::patch);
-  CHECK(all[9].of_residual);
-  CHECK(all[9].source == "tokens 7 3 11 2");
-  CHECK(all[9].source_BT.item(2) == 11);
-  CHECK_FALSE(all[10].of_residual);
-  CHECK(all[10].heads == std::vector<std::int64_t>{1});
-  CHECK(all[11].medians == 100);
-  CHECK(all[11].tokens.empty());
-  CHECK(all[12].quantisation.weight_bits == 8);
-  CHECK(all[12].quantisation.inputs == Grain::tensor);
-  CHECK(all[13].per_head);
-  CHECK(all[13].layers == std::vector<std::int64_t>{0});
-  CHECK(all[14].what == What::redistribute);
+  CHECK(all[8].layer_heads == std::vector<std::pair<std::int64_t, std::int64_t>>{{0, 1}, {1, 0}});
+  CHECK(all[9].mean_value);
+  CHECK(all[9].per_head);
+  CHECK(all[10].what == What::patch);
+  CHECK(all[10].of_residual);
+  CHECK(all[10].source == "tokens 7 3 11 2");
+  CHECK(all[10].source_BT.item(2) == 11);
+  CHECK_FALSE(all[11].of_residual);
+  CHECK(all[11].heads == std::vector<std::int64_t>{1});
+  CHECK(all[12].medians == 100);
+  CHECK(all[12].tokens.empty());
+  CHECK(all[13].quantisation.weight_bits == 8);
+  CHECK(all[13].quantisation.inputs == Grain::tensor);
+  CHECK(all[14].per_head);
+  CHECK(all[14].layers == std::vector<std::int64_t>{0});
+  CHECK(all[15].what == What::redistribute);
 }
 
 TEST_CASE("intervention file: every key") {
@@ -122,7 +123,14 @@ TEST_CASE("intervention file: what it does not understand is refused with its li
   refused(patch + "source = \"a\"\nheads = [1]\n", {"line 5: what = \"patch\" has no `heads`"});
   refused(patch + "source = \"a\"\nat = \"heads\"\nper-token = true\n",
           {"line 6: what = \"patch\" has no `per-token`"});
-  refused("what = \"head\"\nvalue = \"one\"\n", {"line 4: value is \"zero\" or \"mean\", got `one`"});
+  const std::string head = "what = \"head\"\n";
+  refused(head + "value = \"one\"\n", {"line 4: value is \"zero\" or \"mean\", got `one`"});
+  for (const char* wrong : {"1", "1.", ".2", "1.2.3", "1.-2", "a.b", ""})
+    refused(head + "layer-heads = [\"0.0\", \"" + wrong + "\"]\n",
+            {"line 4: layer-heads are heads as \"LAYER.HEAD\", from 0, got"});
+  refused(head + "layer-heads = [\"1.2\", \"0.3\", \"1.2\"]\n", {"line 4: layer-heads is a list of heads, each once"});
+  refused(head + "layer-heads = []\n", {"line 4: layer-heads is a list of heads, each once"});
+  refused(head + "layer-heads = [\"1.2\"]\nheads = [1]\n", {"line 1: layer-heads leaves no choice to layers, heads"});
   refused(quantise, {"line 1: what = \"quantise\" has weight-bits or input-bits"});
   refused(quantise + "weight-bits = 1\n", {"line 4: weight-bits must be an integer from 2 to 16, got `1`"});
   refused(quantise + "weight-bits = 4\nweights-per = \"token\"\n",
@@ -200,13 +208,13 @@ TEST_CASE("interventions: the example on a model of another program; the default
   };
   const auto [json, table] = run(" --settings " + kExample, 0);
   const Json rows = Json::parse(json)["interventions"];
-  REQUIRE(rows.size() == 13 + 4 + 4);  // twice four heads of the first layer
+  REQUIRE(rows.size() == 14 + 4 + 4);  // twice four heads of the first layer
   CHECK(rows[0]["loss"].get<double>() - rows[0]["loss_before"].get<double>() ==
         doctest::Approx(rows[0]["change"].get<double>()));
   CHECK(rows[0]["divergence"] > 0);
   CHECK(rows[0]["greedy_changed"] <= 1);
-  CHECK(rows[19]["name"] == "mask layer 0 head 3");
-  CHECK(rows[19]["head"] == 3);
+  CHECK(rows[20]["name"] == "mask layer 0 head 3");
+  CHECK(rows[20]["head"] == 3);
   CHECK(table.find("later queries do not see token 5") != std::string::npos);
 
   write_file_atomically(settings,

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <xtensor/xview.hpp>
 
 #include "engine/tensor_view.h"
 #include "eval/input_options.h"
@@ -274,6 +275,15 @@ TEST_CASE("interventions: a head without output is one whose columns of the outp
   const double expected = without->loss(sequences).value().item();
   CHECK(mean(losses_with(*model, sequences, one)) == Approx(expected).epsilon(1e-13));
   CHECK(expected != Approx(model->loss(sequences).value().item()).epsilon(1e-6));
+  Intervention pair = of_token(What::head);  // this head, and one of the layer before
+  pair.tokens.clear();
+  pair.layer_heads = {{0, 3}, {1, 2}};
+  one.layers = {0};
+  one.heads = {3};
+  CHECK(mean(losses_with(*model, sequences, pair)) ==
+        Approx(mean(losses_with(*without, sequences, one))).epsilon(1e-13));
+  pair.layer_heads = {{2, 0}};
+  check_refused([&] { losses_with(*model, sequences, pair); }, {"the layer must be from 0 to 1, got 2"}, Exit::usage);
 }
 
 TEST_CASE("interventions: patched heads and heads at their mean are those of the other texts, by hand") {
@@ -459,6 +469,40 @@ TEST_CASE("interventions: each head alone has a row, and places that a model doe
   check_refused([&] { intervene(*model, sequences, {one}); }, {"the layer must be from 0 to 1, got 2"}, Exit::usage);
 }
 
+TEST_CASE("interventions: heads that share a pass, from their layer on, have the losses of whole passes of their own") {
+  struct WithoutHead final : ForwardHooks {
+    std::int64_t layer, head, extra;  // the model's own tokens keep their outputs
+    WithoutHead(std::int64_t layer, std::int64_t head, std::int64_t extra) : layer(layer), head(head), extra(extra) {}
+    void attention(AttentionPoint& point) override {
+      if (point.layer != layer) return;
+      Tensor o = point.o_BHTD.value().clone();
+      xt::view(view<double, 4>(o), xt::all(), head, xt::range(extra, o.dim(2))) = 0.0;
+      point.o_BHTD = Var(o);
+    }
+  };
+  for (const std::string ablation : {"baseline", "bias_sinktoken", "norm_post", "pos_learnable"}) {
+    if (!is_built(ablation)) continue;
+    CAPTURE(ablation);
+    auto model = model_of(ablation);
+    const Batch plain = random_tokens(23, 3, 7, 5, 0);
+    const std::vector<std::int32_t> starts{0, 0, 0, 3, 3, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 5, 5};
+    const Batch packed(plain.tokens_BT(), plain.targets_BT(), 23, {Tensor::from({3, 7}, starts), {}});
+    for (const Batch& sequences : {plain, packed})
+      for (std::int64_t batch : {1, 2, 3, 7, 30}) {
+        if (ablation == "bias_sinktoken" && sequences.documents().defined()) continue;
+        CAPTURE(batch);
+        const Interventions all = intervene(*model, sequences, {without_each_head(false)}, batch);
+        REQUIRE(all.results.size() == 8);
+        for (const InterventionResult& result : all.results) {
+          WithoutHead by_hand(result.layer, result.head, model->extra_tokens());
+          const double expected = model->loss(sequences, 1, {.hooks = &by_hand}).value().item();
+          CHECK(result.loss == Approx(expected).epsilon(1e-13));
+          CHECK(std::abs(result.change) > 1e-6);
+        }
+      }
+  }
+}
+
 TEST_CASE("interventions: without the first of two tokens a model is one whose window is one token") {
   Batch sequences = sequences_of(2);
   auto check = [&](const std::string& ablation, What what) {
@@ -507,7 +551,7 @@ TEST_CASE("interventions: the hidden states of each token, with a sink token and
       const Intervention by_hand = rounded(0, 3);
       model->logits(one.tokens_BT(), {.hooks = &before});
       const ValueSums no_values(model->extra_tokens());
-      const std::unique_ptr<ForwardHooks> hooks = hooks_of(by_hand, model->extra_tokens(), no_values, nullptr);
+      const std::unique_ptr<ForwardHooks> hooks = hooks_of({&by_hand, 1}, model->extra_tokens(), no_values, nullptr);
       HiddenRecorder recorder(*hooks);
       model->logits(one.tokens_BT(), {.hooks = &recorder});
       for (std::int64_t t = 0; t < 6; ++t) {

@@ -29,6 +29,7 @@ struct ParametersOnly : LanguageModel {
     parameters_.allocate(seed);
   }
   Var forward(const Tensor&, const ForwardContext&) const override { return {}; }
+  Var forward_from(std::size_t, Residual, const ForwardContext&) const override { return {}; }
   Var final_norm(const Var&) const override { return {}; }
 };
 

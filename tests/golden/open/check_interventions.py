@@ -3,7 +3,7 @@
 
   check_interventions.py EVAL_PROGRAM MODEL [--settings FILE.toml] [--tokens FILE] [--tolerance 1e-6]
 
-MODEL: a folder of Hugging Face or a GGUF file. Exit 1 where loss before, loss after, divergence or greedy tokens
+MODEL: a folder of Hugging Face or a GGUF file. All kinds but `patch`. Exit 1 where loss before, loss after, divergence or greedy tokens
 differ; 77 without the packages. Needs: torch, transformers (for GGUF: accelerate, gguf), Python 3.11.
 """
 import argparse
@@ -47,6 +47,16 @@ what = "clip"
 largest = 0.5
 layers = [0]
 tokens = [1, 4]
+[[interventions]]
+name = "mean of some"
+what = "head"
+value = "mean"
+tokens = [2, 5]
+heads = [1]
+[[interventions]]
+name = "each head"
+what = "head"
+per-head = true
 [[interventions]]
 name = "weights"
 what = "quantise"
@@ -177,6 +187,14 @@ def attention(module, query, key, value, mask, scaling, **_):
                 edited[:, :, i] = (weights_of(other)[:, :, i:i + 1].softmax(-1) @ wide)[:, :, 0]
         for h in what.get("heads", range(query.shape[1])):
             output[:, h] = edited[:, h]
+    if what.get("record"):
+        Edited.now.values["mean output", layer] = output.mean(dim=(0, 2))
+    if what.get("what") == "head":
+        places = [tuple(map(int, place.split("."))) for place in what.get("layer-heads", [])] or [
+            (l, h) for l in what.get("layers", [layer]) for h in what.get("heads", range(query.shape[1]))]
+        rows = [token - 1 for token in what.get("tokens", range(1, T + 1))]
+        for h in (h for l, h in places if l == layer):
+            output[:, h, rows] = Edited.now.values["mean output", layer][h] if what.get("value") == "mean" else 0.0
     return output.transpose(1, 2).contiguous(), weights
 
 
@@ -210,7 +228,8 @@ def main():
 
     with tempfile.TemporaryDirectory() as folder:
         settings, tokens, out = (pathlib.Path(folder) / name for name in ("all.toml", "tokens.txt", "out.json"))
-        settings.write_text(options.settings.read_text() + MORE)
+        kinds = options.settings.read_text().split("[[interventions]]")
+        settings.write_text("[[interventions]]".join(kind for kind in kinds if "\"patch\"" not in kind) + MORE)
         ids = torch.randint(0, model.config.vocab_size, (3, 9), generator=torch.Generator().manual_seed(5)).tolist()
         if options.tokens:
             ids = [[int(word) for word in line.split()] for line in options.tokens.read_text().splitlines()]
