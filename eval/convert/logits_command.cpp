@@ -110,9 +110,20 @@ Tensor token_losses(const Tensor& logits, const Tensor& tokens) {
   return losses;
 }
 
+// Of losses (B, T - 1); a target that is -1 has none.
+double sum_over_targets(const Tensor& losses, const Tensor& targets_BT) {
+  auto loss_BT = view<double, 2>(losses);
+  auto target_BT = view<std::int32_t, 2>(targets_BT);
+  double sum = 0;
+  for (std::size_t b = 0; b < loss_BT.shape(0); ++b)
+    for (std::size_t t = 0; t < loss_BT.shape(1); ++t)
+      if (target_BT(b, t) >= 0) sum += loss_BT(b, t);
+  return sum;
+}
+
 // Runs the model over N sequences of T tokens, `batch` sequences at a time, and writes tokens, logits and, if T > 1,
-// losses, and
-// for each of `layers` (from 0) its input and output hidden states, queries, keys, values and attention patterns.
+// losses, and for each of `layers` (from 0) its input and output hidden states, queries, keys, values and attention
+// patterns.
 // Values are stored as F64 if `type` is F64, else as F32. `attributes` are added to those that describe the contents.
 // The file is built in memory and written atomically. Throws Error (Exit::io) for the disk.
 void write_logits_file(const std::string& path, LanguageModel& model, const Batch& sequences,
@@ -126,14 +137,13 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Batc
     std::int64_t last = std::min(N, first + batch);
     Batch part = sequences.rows(first, last);
     datasets.begin_batch(first);
-    // The loss as training computes it, without logits; all sequences have equally many targets.
-    if (T > 1)
-      loss += model.loss(part, 1, {.hooks = &capture}).value().item() * static_cast<double>(part.sequences()) /
-              static_cast<double>(N);
-    const ForwardContext alone = T > 1 ? ForwardContext{} : ForwardContext{.hooks = &capture};
-    Tensor logits_BTV = model.logits(part.tokens_BT(), alone).to(Device::cpu);
+    const Tensor logits_BTV = model.logits(part.tokens_BT(), {.hooks = &capture}).to(Device::cpu);
     datasets.write("logits", "N T V", logits_BTV);
-    if (T > 1) datasets.write("token_loss", "N T-1", token_losses(logits_BTV, part.tokens_BT()));
+    if (T > 1) {
+      const Tensor losses = token_losses(logits_BTV, part.tokens_BT());
+      datasets.write("token_loss", "N T-1", losses);
+      loss += sum_over_targets(losses, part.targets_BT()) / static_cast<double>(sequences.predicted());
+    }
     std::fprintf(stderr, "%lld of %lld sequences\n", static_cast<long long>(last), static_cast<long long>(N));
   }
   try {
