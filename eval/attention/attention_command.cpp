@@ -57,16 +57,25 @@ struct ReadText {
   bool has_logits() const { return !checkpoint.attributes.contains("without_logits"); }
 };
 
-// The text that the user gives, of at most `longest` tokens, or else the first validation sequence of the run.
+// The text that the user gives, of at most `longest` tokens and perhaps longer than the model's context, or else the
+// first validation sequence of the run.
 ReadText read_text(const AttentionOptions& options, const Ablation& ablation, std::int64_t longest) {
   auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute, {.needs_logits = false});
   TrainedOn run = trained_on(checkpoint, model->sizes());
   run.context = std::min(longest, model->sizes().context);
-  SummaryLabels labels{.model = options.model, .ablation = ablation.name, .policies = ablation.policies};
+  SummaryLabels labels{.model = options.model,
+                       .ablation = ablation.name,
+                       .policies = ablation.policies,
+                       .context = model->sizes().context};
   Tensor tokens_1T;
   if (options.given.any()) {
-    const std::vector<std::int32_t> ids = options.given.one_sequence(checkpoint, model->sizes(), run.context);
-    tokens_1T = Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(ids.size())}, ids);
+    const std::vector<std::int32_t> ids = options.given.one_sequence(checkpoint, model->sizes(), longest);
+    const auto T = static_cast<std::int64_t>(ids.size());
+    tokens_1T = Tensor::from<std::int32_t>({1, T}, ids);
+    if (T > labels.context) {
+      model.reset();
+      model = load_evaluated(options.model, ablation, options.compute, {.context = T, .needs_logits = false}).model;
+    }
     labels.token_text = token_labels(checkpoint, nullptr);
     const TextCut cut = options.given.cut(checkpoint, run, model->sizes());
     labels.text_begins = !options.given.tokens && cut.fixed_token >= 0 && cut.fixed_position == 1;
@@ -149,7 +158,8 @@ EvalCommand attention_command(CLI::App& app, const Ablation& ablation) {
       "attention",
       "Shows where the attention of a text goes. Prints the tokens, alpha_1 and Sink_1 with how the text began, other "
       "tokens that are sinks, alpha_1 by layer, the heads with the strongest sink and those that look elsewhere. "
-      "Weights are proxy weights. A text may be as long as the model's context. Of a run without a text: its first "
+      "Weights are proxy weights. A text may be longer than the model's context, unless the model learns positions. Of "
+      "a run without a text: its first "
       "validation sequence. "
       "eval/attention/attention_output.h describes the JSON.");
   add_text_and_machine(attention, *options);

@@ -128,6 +128,7 @@ std::string head_lines(const AttentionSummary& summary, const SummaryLabels& lab
 std::string attention_table(const AttentionSummary& summary, const SummaryLabels& labels) {
   const auto T = static_cast<std::int64_t>(summary.tokens_T.size());
   std::string table = counted(T, "token");
+  if (T > labels.context) table += str_format(" (the model's context is %lld)", static_cast<long long>(labels.context));
   if (!std::isnan(summary.loss)) table += str_format(", loss %.4f nats", summary.loss);
   table += ", " + labels.begin + ":\n" + token_lines(summary, labels) + "\n" + sink_lines(summary, labels) +
            massive_line(summary) + layer_line(summary);
@@ -168,6 +169,7 @@ std::string attention_json(const AttentionSummary& summary, const SummaryLabels&
                   {"model", labels.model},
                   {"ablation", labels.ablation},
                   {"policies", labels.policies},
+                  {"context", labels.context},
                   {"tokens", summary.tokens_T},
                   {"token_text", texts},
                   {"begin", {{"added", labels.text_begins}, {"why", labels.begin}}},

@@ -564,6 +564,41 @@ TEST_CASE("--bos and --no-bos: a text with the begin token of the model or witho
   CHECK(noted.err() == "note: a note\nnote: <s> in the text becomes one id here; llama2.c reads it as characters\n");
 }
 
+TEST_CASE(
+    "attention: a text longer than the context is that of a model with a larger one, or refused by its positions") {
+  const TemporaryFolder folder;
+  std::string ids;
+  for (int n = 0; n < 26; ++n) ids += std::to_string(n * 7 % 30) + " ";
+  write_bytes(folder / "ids.txt", ids + "\n");
+  auto initial = [&](const std::string& ablation, int context) {
+    const std::string path = folder / (ablation + std::to_string(context) + ".h5");
+    output_of(folder, "train_" + ablation +
+                          " init --layers 2 --heads 2 --width 16 --feed-forward 12 "
+                          "--task bigram-backcopy --context " +
+                          std::to_string(context) + " --out " + path);
+    return path;
+  };
+  auto attention = [&](const std::string& path, std::string& table) {
+    Subprocess program(folder, words_of("eval_baseline attention --json --precision f64 --tokens " +
+                                        (folder / "ids.txt") + " " + path));
+    CHECK_MESSAGE(program.wait() == 0, program.err());
+    table = program.err();
+    Json json = Json::parse(program.out());
+    CHECK(json["context"] == std::stoi(path.substr(path.size() - 5, 2)));
+    for (const char* key : {"model", "context"}) json.erase(key);
+    return json;
+  };
+  std::string longer, whole;
+  const Json beyond = attention(initial("baseline", 20), longer), within = attention(initial("baseline", 30), whole);
+  CHECK(beyond["heads"].size() == 4);
+  CHECK(beyond == within);
+  CHECK_MESSAGE(contains(longer, "26 tokens (the model's context is 20)"), longer);
+  CHECK_FALSE(contains(whole, "the model's context"));
+  check_error(folder,
+              "eval_pos_learnable attention --tokens " + (folder / "ids.txt") + " " + initial("pos_learnable", 20), 2,
+              "the model has a vector for each of 20 positions, and none for those up to 26");
+}
+
 TEST_CASE("sink --all-inputs: each input is what it is when measured alone, and domains are their own rows") {
   TemporaryFolder folder;
   Tokenizer tokenizer = Tokenizer::train({"the cat sat on the mat"}, 262);
