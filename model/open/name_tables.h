@@ -1,5 +1,5 @@
-// The tables of CONFIG_KEYS.md and TENSOR_NAMES.md, which the program carries as text (CMakeLists.txt): a page for
-// people, and what the readers of model/open/ know of the files of other programs.
+// The tables of ARCHITECTURES.md, CONFIG_KEYS.md and TENSOR_NAMES.md, which the program carries as text
+// (CMakeLists.txt): pages for people, and what the readers of model/open/ know of the files of other programs.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ std::vector<NameTable> name_tables(const std::string& page);
 // What is in backticks in a cell, in order.
 std::vector<std::string> code_in(const std::string& cell);
 
-// The text of CONFIG_KEYS.md, TENSOR_NAMES.md or transformer_lens_adapter.py (CMakeLists.txt).
+// The text of one of these pages or of transformer_lens_adapter.py (CMakeLists.txt).
 std::string carried_text(const std::string& file);
 
 }  // namespace sink

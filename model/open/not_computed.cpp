@@ -1,17 +1,13 @@
 // Architectures and quantized weights that are refused by name.
 #include <map>
-#include <utility>
 
 #include "engine/io/printable.h"
 #include "model/open/config_json.h"
+#include "model/open/name_tables.h"
 #include "model/open/open_config.h"
 
 namespace sink {
 namespace {
-
-// Architectures of many published models, and what no family here has.
-constexpr std::pair<const char*, const char*> kNotComputed[] = {
-    {"olmo3", "no family here has OLMo 2's norms with windows and with rotary positions by the type of a layer"}};
 
 // "GPTQ with 4 bits": what an object of quantization is, by its `quant_method`; MLX writes none.
 std::string quantization_in(const ConfigJson& json) {
@@ -45,8 +41,10 @@ std::string quantization_in(const ConfigJson& json) {
 
 std::string not_computed(const std::string& architecture, const std::vector<std::string>& known) {
   std::string why = " is not known here";
-  for (const auto& [name, reason] : kNotComputed)
-    if (architecture == name) why = std::string(" is not computed here: ") + reason;
+  for (const NameTable& page : name_tables(carried_text("ARCHITECTURES.md")))
+    for (const auto& cells : page.rows)  // `model_type`, here, what is missing
+      if (code_in(cells.at(0)).at(0) == architecture && !cells.at(2).empty())
+        why = cells[2].starts_with("nothing") ? " has no family here" : " is not computed here: it has " + cells[2];
   return "the architecture " + in_quotes(architecture) + why + "; " + listed(known) + " are";
 }
 

@@ -92,8 +92,10 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
     check_refused([&] { open_model(path).load(*program, DType::F32); }, parts, Exit::corrupt_checkpoint);
   };
   refused("llama", "llama", "\"llama\"", "\"mamba\"", {"config.json", "architecture `mamba`", "gpt2", "gemma3"});
-  for (auto [other, why] : {std::pair{"olmo3", "is not computed here: no family here has OLMo 2's norms with windows"},
-                            {"phimoe", "is not known here; gpt2"}})
+  for (auto [other, why] : {std::pair{"olmo3", "is not computed here: it has OLMo 2's norms with windows"},
+                            {"phimoe", "is not computed here: it has a mixture of experts of its own; gpt2"},
+                            {"arcee", "has no family here; gpt2"},
+                            {"llamas", "is not known here; gpt2"}})
     refused("llama", "llama", "\"llama\"", std::string("\"") + other + "\"",
             {std::string("the architecture `") + other + "` " + why, "olmo2"});
   refused("llama", "llama", "\"silu\"", "\"relu\"", {"`hidden_act` must be \"silu\"", "got \"relu\""});
@@ -123,7 +125,7 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
           {"gate_up_proj", "(5, 32, 80)"});
   refused("qwen3", "qwen3", "{", "[{", {"not JSON"});
   refused("qwen2", "qwen2", "\"model_type\": \"qwen2\"", "\"model_type\": \"deepseek_v3\", \"head_dim\": 0",
-          {"the architecture `deepseek_v3` is not known here"});
+          {"the architecture `deepseek_v3` is not computed here: it has latent attention"});
   refused("falcon", "falcon", "\"rope_type\": \"default\"",
           "\"rope_type\": \"linear\", \"factor\": 2.0, \"partial_rotary_factor\": 0.5",
           {"`partial_rotary_factor` must be 1"});
@@ -427,13 +429,15 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
         {"llama", "llama.expert_count", "`llama.expert_used_count`"},
         {"llama", "llama.residual_scale", "the key `llama.residual_scale` is not known here"},
         {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"},
-        {"qwen2", "qwen2.attention.sliding_window", "a window is only computed for cohere2, llama, phi3, exaone4, gpt-oss"},
+        {"qwen2", "qwen2.attention.sliding_window",
+         "a window is only computed for cohere2, llama, phi3, exaone4, gpt-oss"},
         {"qwen3", "qwen3.attention.sliding_window", "`qwen3.attention.sliding_window` is 4"},
         {"falcon", "falcon.attention.sliding_window", "a window is only computed"},
         {"gpt_neox", "gptneox.attention.sliding_window", "a window is only computed"},
         {"granite", "granite.attention.sliding_window", "a window is only computed"},
         {"smollm3", "smollm3.attention.sliding_window", "a window is only computed"},
-        {"llama", "llama.attention.sliding_window_pattern", "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"},
+        {"llama", "llama.attention.sliding_window_pattern",
+         "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"},
         {"qwen2", "qwen2.attention.sliding_window_pattern",
          "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"}})
     file.refused(with_gguf_key(gguf_file(name), key, 4u), {why});
@@ -452,7 +456,7 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
   CHECK(file.sizes(with_gguf_key(gguf_file("qwen2"), "qwen2.attention.sliding_window", 0u)).window == 0);
   file.refused(renamed(gguf_file("falcon"), "jploski", "another"), {"`falcon.tensor_data_layout`", "jploski"});
   file.refused(renamed(gguf_file("gemma3_gguf"), raw(6, 8) + "gemma3", raw(6, 8) + "phimoe"),
-               {"`phimoe` is not known here", "gptneox"});
+               {"`phimoe` is not computed here", "gptneox"});
   const std::string gemma2 = gguf_file("gemma2_gguf");
   CHECK(open_model(kModels + "gemma2_gguf.gguf").config.sizes.window == 5);
   for (auto [key, cap] : {std::pair{"gemma2.attn_logit_softcapping", "50"}, {"gemma2.final_logit_softcapping", "30"}})
@@ -646,17 +650,41 @@ TEST_CASE("open models: matrices of zeros are refused by name, but for residual 
 TEST_CASE("open models: as many parameters as transformers counts, an unembedding that is the embedding once") {
   // sum(p.numel() for p in model.parameters()); of OPT without the two positions that no token has, 2 C.
   constexpr std::pair<const char*, std::int64_t> kCounts[] = {
-      {"gpt2", 16224},       {"gpt_neox", 30992},    {"opt", 10784 - 2 * 24},  {"llama", 16544},
-      {"llama3", 15264},     {"linear", 16544},      {"llama2c", 16544},       {"mistral", 18080},
-      {"qwen2", 16672},      {"qwen3", 19664},       {"gemma3", 27112},        {"gemma3_gguf", 27112},
-      {"gpt_oss", 76779},    {"mixtral", 39840},     {"mixtral_older", 33632}, {"gpt_oss_gguf", 75570},
-      {"gemma2", 27040},     {"gemma2_gguf", 27040}, {"qwen3_moe", 35344},     {"olmoe", 47680},
-      {"granitemoe", 47584}, {"qwen2_moe", 37792},   {"gemma", 18336},         {"starcoder2", 13200},
-      {"glm4", 16800},       {"exaone4", 23568},     {"seed_oss", 19808},      {"glm", 16672},
-      {"ernie4_5", 18336},   {"stablelm", 16832},    {"nemotron", 17216},
+      {"gpt2", 16224},
+      {"gpt_neox", 30992},
+      {"opt", 10784 - 2 * 24},
+      {"llama", 16544},
+      {"llama3", 15264},
+      {"linear", 16544},
+      {"llama2c", 16544},
+      {"mistral", 18080},
+      {"qwen2", 16672},
+      {"qwen3", 19664},
+      {"gemma3", 27112},
+      {"gemma3_gguf", 27112},
+      {"gpt_oss", 76779},
+      {"mixtral", 39840},
+      {"mixtral_older", 33632},
+      {"gpt_oss_gguf", 75570},
+      {"gemma2", 27040},
+      {"gemma2_gguf", 27040},
+      {"qwen3_moe", 35344},
+      {"olmoe", 47680},
+      {"granitemoe", 47584},
+      {"qwen2_moe", 37792},
+      {"gemma", 18336},
+      {"starcoder2", 13200},
+      {"glm4", 16800},
+      {"exaone4", 23568},
+      {"seed_oss", 19808},
+      {"glm", 16672},
+      {"ernie4_5", 18336},
+      {"stablelm", 16832},
+      {"nemotron", 17216},
       // And gains of 1, biases of 0 and a norm for each sublayer.
       {"olmo", 16384 + 10 * 32},
-      {"cohere", 15200 + 7 * 32}, {"cohere2", 22144 + 10 * 32}};
+      {"cohere", 15200 + 7 * 32},
+      {"cohere2", 22144 + 10 * 32}};
   for (auto [name, count] : kCounts)
     for (const char* file : {"", ".gguf", ".bin"}) {
       const std::string path = kModels + name + file;
