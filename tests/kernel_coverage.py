@@ -24,7 +24,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Lines as they stand (-O0). A count that two threads add to at once can lose a step, but never becomes zero again.
 CONFIGURE = ["--preset", "emulated", "-DSINK_ABLATION_SET=baseline", "-DSINK_PROGRAMS=none",
-             "-DSINK_BENCHMARKS=OFF", "-DSINK_KERNEL_FLAGS=-O0;--coverage", "-DCMAKE_EXE_LINKER_FLAGS=--coverage"]
+             "-DSINK_KERNEL_FLAGS=-O0;--coverage", "-DCMAKE_EXE_LINKER_FLAGS=--coverage"]
 KERNELS = re.compile(r"engine/(ops|cuda)/(?!emulated/|nvidia/).*\.cuh?$")
 
 

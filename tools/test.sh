@@ -129,7 +129,7 @@ if [ "$all" -eq 1 ]; then
     report+=("python     left out: pip could not install tests/python/requirements.txt (SINKLAB_PYTHON names a Python that has it)")
   fi
   cmake --preset emulated "${options[@]}" >/dev/null
-  build_and_test emulated "${side_by_side[@]}"
+  build_and_test emulated all benchmarks "${side_by_side[@]}"
 else
   export SINK_SHORT_TESTS=1
   build_and_test release "${side_by_side[@]}"

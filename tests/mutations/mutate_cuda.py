@@ -195,7 +195,7 @@ def main():
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("build", ".git", "runs"))
         configured = run(["cmake", "--preset", "emulated", "-B", "build", "-DSINK_ABLATION_SET=baseline",
                           "-DSINK_ATTENTION_SET=" + ";".join(OPERATIONS),
-                          "-DSINK_PROGRAMS=none", "-DSINK_BENCHMARKS=OFF", "-DSINK_JOIN_TESTS=OFF"], cwd=copy)
+                          "-DSINK_PROGRAMS=none", "-DSINK_JOIN_TESTS=OFF"], cwd=copy)
         tests = sorted({test for *_, tests in all_of_them for test in tests})
         built = build(copy, tests) if configured.returncode == 0 else configured
         if built.returncode:
