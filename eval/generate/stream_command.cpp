@@ -26,7 +26,6 @@ struct StreamOptions {
 };
 
 void show_progress(const Eviction& eviction, std::int64_t read, std::int64_t tokens) {
-  if (read % 16 != 0 && read != tokens) return;
   std::fprintf(stderr, "\r%s: %lld of %lld tokens%s", eviction.name().c_str(), static_cast<long long>(read),
                static_cast<long long>(tokens), read == tokens ? "\n" : "");
 }
@@ -75,8 +74,8 @@ EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<StreamOptions>();
   CLI::App* stream = app.add_subcommand(
       "stream",
-      "Measures the loss of texts in a bounded cache. As in StreamingLLM, the text is read token by token and "
-      "older tokens are evicted; the table compares the loss with and without the first tokens. Prints a table on a "
+      "Measures the loss of texts in a bounded cache. As in StreamingLLM, older tokens are evicted; the table compares "
+      "the loss with and without the first tokens. Prints a table on a "
       "terminal. With --json or --out, or into a pipe, it writes JSON and prints the table on stderr.");
   stream->add_option("--checkpoint,--model,model", options->model, kWhatIsEvaluated)->required();
   add_tokens_option(stream, options->given, add_text_options(stream, options->given));

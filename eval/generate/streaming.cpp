@@ -43,14 +43,17 @@ StreamLoss stream_loss(LanguageModel& model, std::span<const std::int32_t> ids, 
   const std::int64_t length = (targets + stretches - 1) / stretches;
   TokenReader reader(model, eviction);
   StreamLoss all{.eviction = eviction, .stretches = {}};
-  for (std::int64_t t = 0; t < targets; ++t) {
-    if (t % length == 0) all.stretches.push_back({t, t, 0});
-    const auto n = static_cast<std::size_t>(t);
-    const double loss = -log_probability(reader.read(ids.subspan(n, 1)), ids[n + 1]);
-    all.loss += loss;
-    all.stretches.back().loss += loss;
-    all.stretches.back().end = t + 1;
-    on_read(t + 2);
+  for (std::int64_t t = 0; t < targets;) {
+    const auto from = static_cast<std::size_t>(t);
+    const Tensor logits_1TV = reader.read_part(ids.subspan(from, ids.size() - 1 - from));
+    for (std::int64_t n = 0, T = logits_1TV.dim(1), V = logits_1TV.dim(2); n < T; ++n, ++t) {
+      if (t % length == 0) all.stretches.push_back({t, t, 0});
+      const double loss = -log_probability(logits_1TV.slice(n * V, {V}), ids[static_cast<std::size_t>(t) + 1]);
+      all.loss += loss;
+      all.stretches.back().loss += loss;
+      all.stretches.back().end = t + 1;
+    }
+    on_read(t + 1);
   }
   for (StreamStretch& stretch : all.stretches) stretch.loss /= static_cast<double>(stretch.end - stretch.begin);
   all.loss /= static_cast<double>(targets);

@@ -25,9 +25,11 @@ class TokenReader {
   // Keeps a reference to the model. Throws Error (Exit::usage) if more tokens are kept than its context has.
   explicit TokenReader(LanguageModel& model, Eviction eviction = {});
 
-  // Reads the next tokens. Returns the logits after the last one, (1, V). Reads kPart tokens at a time to bound memory,
-  // and one at a time during eviction. Throws Error (Exit::usage) for tokens beyond the context.
+  // Reads the next tokens, in parts. Returns the logits after the last one, (1, V). Throws Error (Exit::usage) for
+  // tokens beyond the context. Results have the same bits for any lengths of the parts.
   Tensor read(std::span<const std::int32_t> ids);
+  // Reads tokens at the beginning of `ids`, at most kPart to bound memory. Returns the logits after each, (1, n, V).
+  Tensor read_part(std::span<const std::int32_t> ids);
   // The number of tokens that still fit the context; INT64_MAX with eviction.
   std::int64_t room() const;
   const KeyValueCache& cache() const { return cache_; }
@@ -35,7 +37,9 @@ class TokenReader {
   static constexpr std::int64_t kPart = 256;
 
  private:
-  std::int64_t most_kept() const { return model_.extra_tokens() + eviction_.first + eviction_.window; }
+  // The next of `ids` that are read at once. Makes room for them in the cache.
+  Tensor next_part(std::span<const std::int32_t> ids);
+  void check_room(std::size_t tokens) const;
 
   LanguageModel& model_;
   Eviction eviction_;
