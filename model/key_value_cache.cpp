@@ -27,7 +27,8 @@ Tensor with_places(const Tensor& held_BGKD, std::int64_t length, std::int64_t pl
 }  // namespace
 
 Tensor KeyValueCache::positions_of_next(std::int64_t B, std::int64_t T, std::int64_t last) const {
-  return Tensor::table<std::int32_t>(B, T, [&](std::int64_t, std::int64_t t) { return std::min(length_ + t, last); });
+  const std::int64_t first = positions_ == Positions::of_text ? read() : length_;
+  return Tensor::table<std::int32_t>(B, T, [&](std::int64_t, std::int64_t t) { return std::min(first + t, last); });
 }
 
 KeyValueCache::KeysValues KeyValueCache::append(std::int64_t layer, const Tensor& k_BGTD, const Tensor& v_BGTD) {
@@ -52,7 +53,18 @@ KeyValueCache::KeysValues KeyValueCache::append(std::int64_t layer, const Tensor
   }
   copy_cached_rows(k_BGTD, 0, T, held.k_BGKD, length_);
   copy_cached_rows(v_BGTD, 0, T, held.v_BGKD, length_);
+  if (rounding_.any() && !rounding_.by_group()) rounding_.round(held.k_BGKD, held.v_BGKD, length_, needed, read());
   return held;
+}
+
+void KeyValueCache::advance(std::int64_t T) {
+  length_ += T;
+  constexpr std::int64_t kGroup = CacheRounding::kGroup;
+  if (!rounding_.by_group() || read() % kGroup != 0) return;
+  for (Layer& layer : layers_) {
+    rounding_.round(layer.held.k_BGKD, layer.held.v_BGKD, length_ - kGroup, length_, read() - kGroup);
+    layer.rotated = std::min(layer.rotated, length_ - kGroup);
+  }
 }
 
 void KeyValueCache::drop(std::int64_t begin, std::int64_t end) {
@@ -66,7 +78,24 @@ void KeyValueCache::drop(std::int64_t begin, std::int64_t end) {
     for (Tensor* x_BGKD : {&layer.held.k_BGKD, &layer.held.v_BGKD})
       copy_cached_rows(x_BGKD->clone(), end, length_, *x_BGKD, begin);
   }
+  if (positions_ == Positions::of_cache) dropped_ += end - begin;
   length_ -= end - begin;
+}
+
+void KeyValueCache::drop_one(const std::vector<std::vector<std::int64_t>>& rows_LG) {
+  SINK_CHECK(positions_ == Positions::of_text && rows_LG.size() == layers_.size(), "cache",
+             "a row for each head is dropped where positions are those of the text");
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    for (Tensor* x_BGKD : {&layers_[l].held.k_BGKD, &layers_[l].held.v_BGKD}) {
+      const std::int64_t K = x_BGKD->dim(2), D = x_BGKD->dim(3);
+      for (std::size_t g = 0; g < rows_LG[l].size(); ++g) {
+        const std::int64_t head = static_cast<std::int64_t>(g) * K, row = rows_LG[l][g];
+        if (row < length_ - 1)
+          x_BGKD->slice((head + row) * D, {D}).copy_from(x_BGKD->slice((head + length_ - 1) * D, {D}));
+      }
+    }
+  --length_;
+  ++dropped_;
 }
 
 std::size_t KeyValueCache::bytes() const {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/tensor.h"
+#include "model/cache_rounding.h"
 
 namespace sink {
 
@@ -24,16 +25,20 @@ class KeyValueCache {
     of_cache,  // its index in the cache, as if dropped tokens had never existed (Xiao et al. 2023)
   };
 
-  // Holds at most `longest` tokens, the context and the extra tokens of the model. Memory grows with the tokens.
-  explicit KeyValueCache(std::int64_t longest, Positions positions = Positions::of_text, CacheWindow window = {})
-      : longest_(longest), positions_(positions), window_(window) {}
+  // Holds at most `longest` tokens, the context and the extra tokens of the model. Memory grows with the tokens. Keys
+  // are rounded as they are cached: after rotation where positions are those of the text, else before it.
+  explicit KeyValueCache(std::int64_t longest, Positions positions = Positions::of_text, CacheWindow window = {},
+                         CacheRounding rounding = {})
+      : longest_(longest), positions_(positions), window_(window), rounding_(std::move(rounding)) {}
 
   // Cached tokens, with the extra tokens of the model.
   std::int64_t length() const { return length_; }
+  // All tokens that were read, dropped ones as well.
+  std::int64_t read() const { return length_ + dropped_; }
   Positions positions() const { return positions_; }
   const CacheWindow& window() const { return window_; }
-  // The positions of the next T tokens in each of B sequences, I32 (B, T): length(), length() + 1, ..., at most
-  // `last`.
+  // The positions of the next T tokens in each of B sequences, I32 (B, T), at most `last`: from read() on where they
+  // are those of the text, from length() on where they are those of the cache.
   Tensor positions_of_next(std::int64_t B, std::int64_t T, std::int64_t last = INT32_MAX) const;
 
   struct KeysValues {
@@ -52,11 +57,14 @@ class KeyValueCache {
     return rotated_BGTD.same_data_ptr(k_BGTD) ? layers_[static_cast<std::size_t>(layer)].held.k_BGKD
                                               : set_rotated(layer, begin, rotated_BGTD);
   }
-  // Counts the T tokens that every layer has appended.
-  void advance(std::int64_t T) { length_ += T; }
+  // Counts the T tokens that every layer has appended. With rounding by groups of tokens, they are of one group.
+  void advance(std::int64_t T);
   // Drops cached tokens [begin, end); later ones move up. Throws Error (Exit::usage) if positions are those of the text
   // and later tokens remain, since their distances would change.
   void drop(std::int64_t begin, std::int64_t end);
+  // Drops another row of each head of every layer, whose place the last row takes: keys have the positions of the text,
+  // and the rows no order.
+  void drop_one(const std::vector<std::vector<std::int64_t>>& rows_LG);
   // The memory of all layers.
   std::size_t bytes() const;
 
@@ -73,7 +81,8 @@ class KeyValueCache {
   std::int64_t longest_;
   Positions positions_;
   CacheWindow window_;
-  std::int64_t length_ = 0;
+  CacheRounding rounding_;
+  std::int64_t length_ = 0, dropped_ = 0;
   std::vector<Layer> layers_;
 };
 

@@ -17,14 +17,14 @@ engine/data 5475 57
 engine 5340 67
 autograd 1765 29
 model/open 4980 60
-model 3800 61
+model 3945 63
 train/studies 185 181
 train 5090 63
-eval 10385 119
+eval 10680 121
 tools/report 3585 47
 tools/sweep 2490 17
 tools 6450 188
-tests 43640 572
+tests 43840 575
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

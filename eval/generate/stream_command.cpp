@@ -9,6 +9,7 @@
 #include "engine/io/setting.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
+#include "eval/generate/generation_options.h"
 #include "eval/generate/streaming.h"
 #include "eval/input_options.h"
 #include "eval/json_output.h"
@@ -21,6 +22,7 @@ struct StreamOptions {
   InputOptions given;
   ComputeOptions compute;
   std::vector<std::string> keep;
+  RoundingOptions rounding;
   JsonOutput output;
   std::int64_t tokens = 20000, stretches = 8;
 };
@@ -51,18 +53,25 @@ int run_stream(const StreamOptions& options, const Ablation& ablation) {
   const auto tokens = static_cast<std::int64_t>(ids.size());
   if (tokens < 2) throw Error("stream needs at least two tokens, got " + std::to_string(tokens), Exit::usage);
   const std::vector<Eviction> evictions = evictions_of(options, context);
-  for (const Eviction& eviction : evictions) TokenReader(*evaluated.model, eviction);  // throws if it does not fit
+  const std::vector<CacheRounding> roundings = options.rounding.roundings(tokens);
+  // Positions of the text need a context as long as the text.
+  auto of_text = [](const Eviction& eviction) { return !eviction.any() || eviction.heavy > 0; };
+  for (const Eviction& eviction : evictions)  // throws if one does not fit
+    for (const CacheRounding& rounding : roundings.empty() ? std::vector<CacheRounding>(1) : roundings)
+      TokenReader(*evaluated.model, eviction, rounding);
   std::unique_ptr<LanguageModel> longer;
-  if (tokens > context && !std::all_of(evictions.begin(), evictions.end(), [](const Eviction& e) { return e.any(); }))
+  if (tokens > context && std::ranges::any_of(evictions, of_text))
     longer = load_evaluated(options.model, ablation, options.compute, {.context = tokens}).model;
   print_header(*evaluated.model, options.model, ablation, options.compute);
   std::vector<StreamLoss> losses;
   for (const Eviction& eviction : evictions) {
     const bool terminal = ::isatty(STDERR_FILENO);
-    LanguageModel& model = longer && !eviction.any() ? *longer : *evaluated.model;
-    losses.push_back(stream_loss(model, ids, eviction, options.stretches, [&](std::int64_t read) {
-      if (terminal) show_progress(eviction, read, tokens);
-    }));
+    LanguageModel& model = longer && of_text(eviction) ? *longer : *evaluated.model;
+    std::ranges::move(stream_losses(model, ids, eviction, roundings, options.stretches,
+                                    [&](std::int64_t read) {
+                                      if (terminal) show_progress(eviction, read, tokens);
+                                    }),
+                      std::back_inserter(losses));
   }
   options.output.write(stream_table(losses), stream_json(options.model, ablation.name, context, tokens, losses));
   return 0;
@@ -72,20 +81,25 @@ int run_stream(const StreamOptions& options, const Ablation& ablation) {
 
 EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<StreamOptions>();
-  CLI::App* stream = app.add_subcommand(
-      "stream",
-      "Measures the loss of texts in a bounded cache. As in StreamingLLM, older tokens are evicted; the table compares "
-      "the loss with and without the first tokens. Prints a table on a "
-      "terminal. With --json or --out, or into a pipe, it writes JSON and prints the table on stderr.");
+  CLI::App* stream = app.add_subcommand("stream",
+                                        "Measures the loss of texts in a bounded or rounded cache. As in StreamingLLM, "
+                                        "older tokens are evicted; the table "
+                                        "compares the loss with and without the first tokens. --kv-bits rounds cached "
+                                        "keys and values and compares the next "
+                                        "token with that of the exact cache. Prints a table on a terminal. With --json "
+                                        "or --out, or into a pipe, it writes "
+                                        "JSON and prints the table on stderr.");
   stream->add_option("--checkpoint,--model,model", options->model, kWhatIsEvaluated)->required();
   add_tokens_option(stream, options->given, add_text_options(stream, options->given));
   stream->add_option("--data", options->given.data, "data folder of the tokenizer; for checkpoints without one");
   stream
       ->add_option("--keep", options->keep,
                    "what is kept, one row each; all; the last tokens, such as 1024; the first and the last, such as "
-                   "4+1020 [all, half the context, the same with the first 1 and 4 of the text]")
+                   "4+1020; the tokens with the most attention in each head (H2O) and the last, such as h64+960 [all, "
+                   "half the context, the same with the first 1 and 4 of the text]")
       ->delimiter(',')
       ->allow_extra_args(false);
+  add_rounding_options(stream, options->rounding);
   stream->add_option("--max-tokens,--most", options->tokens, "maximum number of tokens of the text to read")
       ->check(whole_number(2, 100000000))
       ->capture_default_str();
@@ -95,7 +109,9 @@ EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
   add_json_option(stream, options->output);
   add_machine_options(stream, options->compute);
   stream->footer(
-      "Example:\n  eval_llama stream MODEL.gguf --text-file novel.txt \\\n    --keep 1024,4+1020 --max-tokens 20000");
+      "Example:\n  eval_llama stream MODEL.gguf --text-file novel.txt \\\n    --keep 1024,4+1020 --max-tokens 20000\n  "
+      "eval_llama stream MODEL.gguf "
+      "--text-file novel.txt --keep all \\\n    --max-tokens 1000 --kv-bits 4,2 --keep-first 0,4");
   return {stream, [options, ablation] { return run_stream(*options, ablation); }};
 }
 

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
-#include "eval/generate/token_reader.h"
+#include "eval/generate/sampling.h"
+#include "eval/generate/streaming.h"
 #include "tests/eval/plain_decoder.h"
+#include "tests/support/check_refused.h"
 #include "tests/support/keep_worst.h"
 
 using namespace sink;
@@ -12,7 +14,7 @@ using namespace sink::test;
 
 namespace {
 
-constexpr std::int64_t V = 31, kTokens = 60;
+constexpr std::int64_t V = 31, kTokens = 70;
 
 // `context` bounds the tokens that the cache holds ahead of dropping them.
 Sizes cache_sizes(std::int64_t context = 40) {
@@ -119,4 +121,120 @@ TEST_CASE("bounded cache: it moves its rows once in many tokens") {
     before = reader.cache().length();
   }
   CHECK(moves == (kTokens - 10) / 31);  // the context has 40 - 10 + 1 rows more than are kept
+}
+
+TEST_CASE("bounded cache: heavy hitters are those that plain loops find, in every layer and head") {
+  for (const Eviction& eviction : {Eviction{0, 4, 1}, Eviction{0, 1, 5}, Eviction{0, 6, 6}}) {
+    CAPTURE(eviction.name());
+    auto model = make_model("baseline", cache_sizes(kTokens));
+    PlainDecoder plain(*model);
+    plain.before = [&](PlainKeys& keys, std::int64_t i) {
+      if (static_cast<std::int64_t>(keys.size()) < eviction.kept()) return;
+      auto lightest = keys.end();
+      for (auto key = keys.begin(); key != keys.end(); ++key)
+        if (key->text <= i - eviction.window && (lightest == keys.end() || key->received < lightest->received))
+          lightest = key;
+      keys.erase(lightest);
+    };
+    TokenReader reader(*model, eviction);
+    CHECK(worst_against(plain, all_logits(reader, some_ids(), 100), some_ids()) < 1e-12);
+    CHECK(reader.cache().length() == eviction.kept());
+    CHECK(reader.room() == 0);
+  }
+}
+
+namespace {
+
+// The same rounding of one group, from its formula.
+void round_in_place(std::vector<double*> group, int bits) {
+  double lo = INFINITY, hi = -INFINITY;
+  for (double* x : group) {
+    lo = std::min(lo, *x);
+    hi = std::max(hi, *x);
+  }
+  const double levels = std::pow(2, bits) - 1;
+  for (double* x : group) *x = hi > lo ? lo + std::round((*x - lo) / (hi - lo) * levels) * (hi - lo) / levels : *x;
+}
+
+// After token i of the text: rounds what `rounding` says, with D = 8, so that all channels are one group.
+void round_keys(PlainKeys& keys, std::int64_t i, const CacheRounding& rounding) {
+  auto exact = [&](const PlainKey& key) {
+    return key.text < rounding.keep_first || std::ranges::count(rounding.keep, key.text) > 0;
+  };
+  for (std::size_t d = 0; (i + 1) % 32 == 0 && d < 8; ++d) {
+    std::vector<double*> group;
+    for (PlainKey& key : keys)
+      if (key.text > i - 32 && !exact(key)) group.push_back(&key.k[d]);
+    round_in_place(group, rounding.bits);
+  }
+  for (PlainKey& key : keys) {
+    std::vector<double*> group;
+    if ((i + 1) % 32 != 0 || key.text <= i - 32 || exact(key)) continue;
+    for (double& x : key.v) group.push_back(&x);
+    round_in_place(group, rounding.bits);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("bounded cache: rounded keys and values enter what plain loops compute, with and without eviction") {
+  const CacheRounding rounding{.bits = 3, .keep_first = 2, .keep = {5, 40}};
+  for (const Eviction& eviction : {Eviction{}, Eviction{2, 33}, Eviction{0, 32}}) {
+    CAPTURE(eviction.name());
+    auto model = make_model("baseline", cache_sizes(kTokens));
+    PlainDecoder plain(*model);
+    plain.positions_of_cache = eviction.any();
+    plain.rotated_before_kept = !eviction.any();
+    plain.before = [&](PlainKeys& keys, std::int64_t) {
+      if (eviction.any() && static_cast<std::int64_t>(keys.size()) == eviction.kept())
+        keys.erase(keys.begin() + eviction.first);
+    };
+    plain.after = [&](PlainKeys& keys, std::int64_t i) { round_keys(keys, i, rounding); };
+    TokenReader reader(*model, eviction, rounding);
+    CHECK(worst_against(plain, all_logits(reader, some_ids(), 100), some_ids()) < 1e-12);
+  }
+}
+
+TEST_CASE("bounded cache: what does not go together is refused") {
+  auto model = make_model("baseline", cache_sizes());
+  const CacheRounding kivi{.bits = 4}, token{.bits = 4, .scheme = CacheRounding::Scheme::token};
+  check_refused(
+      [&] {
+        TokenReader(*model, {0, 20}, kivi);
+      },
+      {"at least 32", "window 20", "--kv-scheme token"}, Exit::usage);
+  check_refused([&] { TokenReader(*model, {0, 20, 4}, kivi); }, {"without heavy hitters"}, Exit::usage);
+  TokenReader(*model, {0, 20, 4}, token);
+  check_refused([&] { TokenReader(*model, {0, 40, 4}); }, {"40 tokens", "heavy 4 + window 40"}, Exit::usage);
+  if (is_built("pos_alibi"))
+    check_refused([&] { TokenReader(*make_model("pos_alibi", cache_sizes()), {0, 20, 4}); }, {"rotary"}, Exit::usage);
+}
+
+TEST_CASE("stream: a rounded cache is compared with the exact one, by position") {
+  auto model = make_model("baseline", cache_sizes(kTokens));
+  const std::vector<CacheRounding> roundings{{.bits = 2}, {.bits = 2, .keep_first = 70}};
+  const std::vector<StreamLoss> losses = stream_losses(*model, some_ids(), {}, roundings, 2, [](std::int64_t) {});
+  REQUIRE(losses.size() == 3);
+  TokenReader exact(*model), rounded(*model, {}, roundings[0]);
+  const Tensor p_TV = all_logits(exact, some_ids(), 100), q_TV = all_logits(rounded, some_ids(), 100);
+  for (std::int64_t part : {0, 1}) {
+    double divergence = 0, same = 0;
+    const std::int64_t begin = part * 35, end = part == 0 ? 35 : 69;
+    for (std::int64_t t = begin; t < end; ++t) {
+      std::int64_t top_p = 0, top_q = 0;
+      for (std::int64_t v = 0; v < V; ++v) {
+        const double p = log_probability(p_TV.slice(t * V, {V}), static_cast<std::int32_t>(v));
+        divergence += std::exp(p) * (p - log_probability(q_TV.slice(t * V, {V}), static_cast<std::int32_t>(v)));
+        if (p_TV.item(t * V + v) > p_TV.item(t * V + top_p)) top_p = v;
+        if (q_TV.item(t * V + v) > q_TV.item(t * V + top_q)) top_q = v;
+      }
+      same += top_p == top_q;
+    }
+    const StreamStretch& found = losses[1].stretches.at(static_cast<std::size_t>(part));
+    CHECK(found.divergence == doctest::Approx(divergence / static_cast<double>(end - begin)).epsilon(1e-9));
+    CHECK(found.same_top == doctest::Approx(same / static_cast<double>(end - begin)));
+  }
+  CHECK(losses[1].stretches[1].divergence > 1e-6);
+  CHECK(losses[2].all.divergence == doctest::Approx(0));  // all tokens stay exact
+  CHECK(losses[2].all.loss == losses[0].all.loss);
 }
