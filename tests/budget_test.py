@@ -20,7 +20,7 @@ model/open 4980 60
 model 3945 63
 train/studies 185 181
 train 5090 63
-eval 10680 121
+eval 10680 122
 tools/report 3585 47
 tools/sweep 2490 17
 tools 6450 188
