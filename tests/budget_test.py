@@ -20,11 +20,11 @@ model/open 4980 60
 model 3945 63
 train/studies 185 181
 train 5090 63
-eval 10680 122
+eval 10820 124
 tools/report 3585 47
 tools/sweep 2490 17
 tools 6450 188
-tests 43840 575
+tests 43870 575
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "engine/io/compute_options.h"
+#include "engine/io/file.h"
+#include "engine/io/output_kind.h"
 #include "engine/io/setting.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
@@ -17,8 +19,10 @@
 namespace sink {
 namespace {
 
+const OutputKind kStreamPicture = kind_by_text("a picture of stream", "<svg xmlns", {"<title>stream</title>"});
+
 struct StreamOptions {
-  std::string model;
+  std::string model, picture;
   InputOptions given;
   ComputeOptions compute;
   std::vector<std::string> keep;
@@ -46,6 +50,7 @@ std::vector<Eviction> evictions_of(const StreamOptions& options, std::int64_t co
 int run_stream(const StreamOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("stream needs --text-file, --text or --tokens; see --help", Exit::usage);
   for (const std::string& keep : options.keep) eviction_named(keep);  // throws before the model is loaded
+  if (!options.picture.empty()) require_output(options.picture, kStreamPicture, false);
   EvaluatedModel evaluated = load_evaluated(options.model, ablation, options.compute);
   const std::int64_t context = evaluated.model->sizes().context;
   std::vector<std::int32_t> ids = options.given.one_sequence(evaluated.checkpoint, evaluated.model->sizes(), INT64_MAX);
@@ -63,16 +68,25 @@ int run_stream(const StreamOptions& options, const Ablation& ablation) {
   if (tokens > context && std::ranges::any_of(evictions, of_text))
     longer = load_evaluated(options.model, ablation, options.compute, {.context = tokens}).model;
   print_header(*evaluated.model, options.model, ablation, options.compute);
+  const bool terminal = ::isatty(STDERR_FILENO);
   std::vector<StreamLoss> losses;
   for (const Eviction& eviction : evictions) {
-    const bool terminal = ::isatty(STDERR_FILENO);
     LanguageModel& model = longer && of_text(eviction) ? *longer : *evaluated.model;
-    std::ranges::move(stream_losses(model, ids, eviction, roundings, options.stretches,
-                                    [&](std::int64_t read) {
-                                      if (terminal) show_progress(eviction, read, tokens);
-                                    }),
-                      std::back_inserter(losses));
+    std::int64_t fitting = 0;
+    try {
+      std::ranges::move(stream_losses(model, ids, eviction, roundings, options.stretches,
+                                      [&](std::int64_t read) {
+                                        fitting = read;
+                                        if (terminal) show_progress(eviction, read, tokens);
+                                      }),
+                        std::back_inserter(losses));
+    } catch (const OutOfMemory& error) {
+      throw Error(error.what() + std::string(fitting > 0 ? ": --max-tokens " + std::to_string(fitting) + " fits"
+                                                         : ": a smaller --keep needs less"),
+                  Exit::out_of_memory);
+    }
   }
+  if (!options.picture.empty()) write_file_atomically(options.picture, stream_svg(losses));
   options.output.write(stream_table(losses), stream_json(options.model, ablation.name, context, tokens, losses));
   return 0;
 }
@@ -106,6 +120,8 @@ EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
   stream->add_option("--stretches", options->stretches, "of the text, each with a column")
       ->check(whole_number(1, 1000))
       ->capture_default_str();
+  stream->add_option("--picture", options->picture, "perplexity by position, a line each; an SVG file to write")
+      ->type_name("FILE");
   add_json_option(stream, options->output);
   add_machine_options(stream, options->compute);
   stream->footer(

@@ -111,6 +111,23 @@ std::vector<StreamLoss> stream_losses(LanguageModel& model, std::span<const std:
   return losses;
 }
 
+std::vector<StreamLoss> mean_of(const std::vector<std::vector<StreamLoss>>& texts) {
+  std::vector<StreamLoss> mean = texts.at(0);
+  auto average = [&](auto part) {
+    StreamStretch sum = part(texts[0]);
+    sum.loss = sum.divergence = sum.same_top = 0;
+    for (const auto& text : texts) add(sum, part(text));
+    for (double* x : {&sum.loss, &sum.divergence, &sum.same_top}) *x /= static_cast<double>(texts.size());
+    return sum;
+  };
+  for (std::size_t n = 0; n < mean.size(); ++n) {
+    mean[n].all = average([n](const auto& text) { return text[n].all; });
+    for (std::size_t i = 0; i < mean[n].stretches.size(); ++i)
+      mean[n].stretches[i] = average([n, i](const auto& text) { return text[n].stretches[i]; });
+  }
+  return mean;
+}
+
 std::string stream_table(const std::vector<StreamLoss>& losses) {
   auto row = [](const StreamLoss& loss, auto cell) {
     std::string line = str_format("\n%-22s %-28s", loss.eviction.name(), loss.rounding.name()) + cell(loss.all);
@@ -130,7 +147,7 @@ std::string stream_table(const std::vector<StreamLoss>& losses) {
   for (const StreamLoss& loss : losses)
     if (loss.rounding.any())
       table += row(loss, [](const StreamStretch& part) {
-        return str_format(" %6.4f %4.1f", part.divergence, 100 * part.same_top);
+        return str_format("%6.4f%6.1f", part.divergence, 100 * part.same_top);
       });
   return table + "\n";
 }

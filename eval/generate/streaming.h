@@ -34,12 +34,17 @@ std::vector<StreamLoss> stream_losses(LanguageModel& model, std::span<const std:
                                       const std::vector<CacheRounding>& roundings, std::int64_t stretches,
                                       const std::function<void(std::int64_t)>& on_read);
 
+// The mean of losses of texts of one length, which have the same rows: one element for each text.
+std::vector<StreamLoss> mean_of(const std::vector<std::vector<StreamLoss>>& texts);
+
 // "all", "1024" (the last tokens), "4+1020" (first and last tokens) or "h64+960" (heavy hitters and last tokens).
 // Throws Error (Exit::usage) for anything else.
 Eviction eviction_named(const std::string& text);
 
 // A row for each; a column for each stretch.
 std::string stream_table(const std::vector<StreamLoss>& losses);
+// A line for each, over the position in the text.
+std::string stream_svg(const std::vector<StreamLoss>& losses);
 std::string stream_json(const std::string& model, const std::string& ablation, std::int64_t context,
                         std::int64_t tokens, const std::vector<StreamLoss>& losses);
 

@@ -44,7 +44,7 @@ class TokenReader {
   static constexpr std::int64_t kPart = 256;
 
  private:
-  // The next of `ids` that are read at once. Makes room for them in the cache.
+  // The next of `ids` that are read at once. Makes space for them in the cache.
   Tensor next_part(std::span<const std::int32_t> ids);
   void check_room(std::size_t tokens) const;
   ForwardContext context() {

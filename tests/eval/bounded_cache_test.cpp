@@ -238,3 +238,25 @@ TEST_CASE("stream: a rounded cache is compared with the exact one, by position")
   CHECK(losses[2].all.divergence == doctest::Approx(0));  // all tokens stay exact
   CHECK(losses[2].all.loss == losses[0].all.loss);
 }
+
+TEST_CASE("stream: the mean of texts, and a picture with a line for each row") {
+  auto model = make_model("baseline", cache_sizes(kTokens));
+  const std::vector<std::int32_t> ids = some_ids();
+  std::vector<std::vector<StreamLoss>> texts;
+  for (std::size_t first : {0, 35})
+    texts.push_back(stream_losses(*model, {ids.data() + first, 35}, {}, {{.bits = 2}}, 2, [](std::int64_t) {}));
+  const std::vector<StreamLoss> mean = mean_of(texts);
+  REQUIRE(mean.size() == 2);
+  auto half = [](double a, double b) { return doctest::Approx((a + b) / 2); };
+  CHECK(mean[0].all.loss == half(texts[0][0].all.loss, texts[1][0].all.loss));
+  CHECK(mean[1].stretches[1].divergence ==
+        half(texts[0][1].stretches[1].divergence, texts[1][1].stretches[1].divergence));
+  CHECK(mean[1].stretches[1].divergence > 0);
+  CHECK(mean[1].stretches[1].end == 34);
+  const std::string picture = stream_svg(mean);
+  CHECK(picture.find("kivi 2 bits") != std::string::npos);
+  std::size_t lines = 0;
+  for (std::size_t at = picture.find("<polyline"); at != std::string::npos; at = picture.find("<polyline", at + 1))
+    ++lines;
+  CHECK(lines == 2);
+}
