@@ -134,20 +134,20 @@ std::string stream_table(const std::vector<StreamLoss>& losses) {
     for (const StreamStretch& stretch : loss.stretches) line += cell(stretch);
     return line;
   };
-  std::string table = str_format("Perplexity by what is kept, of all tokens and of tokens up to\n%-22s %-28s%12s",
+  std::string table = str_format("Perplexity by what is kept, of all tokens and of tokens up to\n%-22s %-28s%14s",
                                  "kept", "cache", "all");
-  for (const StreamStretch& stretch : losses.front().stretches) table += str_format("%12lld", stretch.end + 1);
+  for (const StreamStretch& stretch : losses.front().stretches) table += str_format("%14lld", stretch.end + 1);
   for (const StreamLoss& loss : losses)
     table += row(loss, [](const StreamStretch& part) {
       const double perplexity = std::exp(part.loss);
-      return str_format(perplexity < 1e5 ? "%12.2f" : "%12.2e", perplexity);
+      return str_format(perplexity < 1e5 ? "%14.2f" : "%14.2e", perplexity);
     });
   if (std::ranges::none_of(losses, [](const StreamLoss& loss) { return loss.rounding.any(); })) return table + "\n";
   table += "\nKL of the next token to the exact cache in nats, and how often both have the same most likely token, %";
   for (const StreamLoss& loss : losses)
     if (loss.rounding.any())
       table += row(loss, [](const StreamStretch& part) {
-        return str_format("%6.4f%6.1f", part.divergence, 100 * part.same_top);
+        return str_format(" %7.4f %5.1f", part.divergence, 100 * part.same_top);
       });
   return table + "\n";
 }
