@@ -26,8 +26,9 @@ Tensor with_places(const Tensor& held_BGKD, std::int64_t length, std::int64_t pl
 
 }  // namespace
 
-Tensor KeyValueCache::positions_of_next(std::int64_t B, std::int64_t T) const {
-  return Tensor::table<std::int32_t>(B, T, [this](std::int64_t, std::int64_t t) { return length_ + t; });
+Tensor KeyValueCache::positions_of_next(std::int64_t B, std::int64_t T, std::int64_t last) const {
+  const std::int64_t first = positions_ == Positions::of_text ? read() : length_;
+  return Tensor::table<std::int32_t>(B, T, [&](std::int64_t, std::int64_t t) { return std::min(first + t, last); });
 }
 
 KeyValueCache::KeysValues KeyValueCache::append(std::int64_t layer, const Tensor& k_BGTD, const Tensor& v_BGTD) {
@@ -38,19 +39,32 @@ KeyValueCache::KeysValues KeyValueCache::append(std::int64_t layer, const Tensor
              Exit::usage);
   if (layer >= static_cast<std::int64_t>(layers_.size())) {
     const Shape shape{B, G, std::min(std::max(kFirstPlaces, T), longest_), D};
-    layers_.push_back({k_BGTD.new_zeros(shape, k_BGTD.dtype()), v_BGTD.new_zeros(shape, v_BGTD.dtype())});
+    layers_.push_back({{k_BGTD.new_zeros(shape, k_BGTD.dtype()), v_BGTD.new_zeros(shape, v_BGTD.dtype())}, {}});
   }
-  KeysValues& held = layers_[static_cast<std::size_t>(layer)];
+  Layer& of_layer = layers_[static_cast<std::size_t>(layer)];
+  KeysValues& held = of_layer.held;
   SINK_CHECK(held.k_BGKD.dim(0) == B, "cache",
              "keys are kept of " + std::to_string(held.k_BGKD.dim(0)) + " sequences, and those that follow are of " +
                  std::to_string(B));
   if (needed > held.k_BGKD.dim(2)) {
     const std::int64_t places = std::min(std::max(needed, 2 * held.k_BGKD.dim(2)), longest_);
     held = {with_places(held.k_BGKD, length_, places), with_places(held.v_BGKD, length_, places)};
+    if (Tensor& rotated = of_layer.rotated_BGKD; rotated.defined()) rotated = with_places(rotated, length_, places);
   }
   copy_cached_rows(k_BGTD, 0, T, held.k_BGKD, length_);
   copy_cached_rows(v_BGTD, 0, T, held.v_BGKD, length_);
+  if (rounding_.any() && !rounding_.by_group()) rounding_.round(held.k_BGKD, held.v_BGKD, length_, needed, read());
   return held;
+}
+
+void KeyValueCache::advance(std::int64_t T) {
+  length_ += T;
+  constexpr std::int64_t kGroup = CacheRounding::kGroup;
+  if (!rounding_.by_group() || read() % kGroup != 0) return;
+  for (Layer& layer : layers_) {
+    rounding_.round(layer.held.k_BGKD, layer.held.v_BGKD, length_ - kGroup, length_, read() - kGroup);
+    layer.rotated = std::min(layer.rotated, length_ - kGroup);
+  }
 }
 
 void KeyValueCache::drop(std::int64_t begin, std::int64_t end) {
@@ -59,20 +73,52 @@ void KeyValueCache::drop(std::int64_t begin, std::int64_t end) {
                  std::to_string(length_) + " that are held");
   SINK_CHECK(positions_ == Positions::of_cache || end == length_, "cache",
              "where keys have the positions of the text, only the last ones can be dropped", Exit::usage);
-  for (KeysValues& held : layers_)
-    for (Tensor* x_BGKD : {&held.k_BGKD, &held.v_BGKD}) {
-      Tensor left = x_BGKD->new_zeros(x_BGKD->shape(), x_BGKD->dtype());
-      copy_cached_rows(*x_BGKD, 0, begin, left, 0);
-      copy_cached_rows(*x_BGKD, end, length_, left, begin);
-      *x_BGKD = left;
-    }
+  for (Layer& layer : layers_) {
+    layer.rotated = std::min(layer.rotated, begin);
+    for (Tensor* x_BGKD : {&layer.held.k_BGKD, &layer.held.v_BGKD})
+      copy_cached_rows(x_BGKD->clone(), end, length_, *x_BGKD, begin);
+  }
+  if (positions_ == Positions::of_cache) dropped_ += end - begin;
   length_ -= end - begin;
+}
+
+void KeyValueCache::drop_one(const std::vector<std::vector<std::int64_t>>& rows_LG) {
+  SINK_CHECK(positions_ == Positions::of_text && rows_LG.size() == layers_.size(), "cache",
+             "a row for each head is dropped where positions are those of the text");
+  for (std::size_t l = 0; l < layers_.size(); ++l)
+    for (Tensor* x_BGKD : {&layers_[l].held.k_BGKD, &layers_[l].held.v_BGKD}) {
+      const std::int64_t K = x_BGKD->dim(2), D = x_BGKD->dim(3);
+      for (std::size_t g = 0; g < rows_LG[l].size(); ++g) {
+        const std::int64_t head = static_cast<std::int64_t>(g) * K, row = rows_LG[l][g];
+        if (row < length_ - 1)
+          x_BGKD->slice((head + row) * D, {D}).copy_from(x_BGKD->slice((head + length_ - 1) * D, {D}));
+      }
+    }
+  --length_;
+  ++dropped_;
 }
 
 std::size_t KeyValueCache::bytes() const {
   std::size_t sum = 0;
-  for (const KeysValues& held : layers_) sum += held.k_BGKD.bytes() + held.v_BGKD.bytes();
+  for (const Layer& layer : layers_)
+    sum += layer.held.k_BGKD.bytes() + layer.held.v_BGKD.bytes() + layer.rotated_BGKD.bytes();
   return sum;
+}
+
+Tensor KeyValueCache::key_rows(std::int64_t layer, std::int64_t begin, std::int64_t end) const {
+  const Tensor& k_BGKD = layers_[static_cast<std::size_t>(layer)].held.k_BGKD;
+  Tensor rows = k_BGKD.new_empty({k_BGKD.dim(0), k_BGKD.dim(1), end - begin, k_BGKD.dim(3)}, k_BGKD.dtype());
+  copy_cached_rows(k_BGKD, begin, end, rows, 0);
+  return rows;
+}
+
+const Tensor& KeyValueCache::set_rotated(std::int64_t layer, std::int64_t begin, const Tensor& rotated_BGTD) {
+  Layer& of_layer = layers_[static_cast<std::size_t>(layer)];
+  const Tensor& k_BGKD = of_layer.held.k_BGKD;
+  if (!of_layer.rotated_BGKD.defined()) of_layer.rotated_BGKD = k_BGKD.new_zeros(k_BGKD.shape(), k_BGKD.dtype());
+  copy_cached_rows(rotated_BGTD, 0, rotated_BGTD.dim(2), of_layer.rotated_BGKD, begin);
+  of_layer.rotated = begin + rotated_BGTD.dim(2);
+  return of_layer.rotated_BGKD;
 }
 
 }  // namespace sink

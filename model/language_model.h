@@ -31,6 +31,8 @@ class LanguageModel {
   const Sizes& sizes() const { return sizes_; }
   // Tokens that the model puts before every sequence. Tensors of hooks include them.
   std::int64_t extra_tokens() const { return extra_tokens_; }
+  // Whether keys that were dropped may stay in a cache, so that several tokens are read at once (CacheWindow::step).
+  bool reads_ahead() const { return reads_ahead_; }
   // In a fixed order that depends only on the sizes.
   const ParameterArena& parameters() const { return parameters_; }
   ParameterArena& parameters() { return parameters_; }
@@ -51,6 +53,7 @@ class LanguageModel {
 
   Sizes sizes_;
   std::int64_t extra_tokens_;
+  bool reads_ahead_ = false;
   const Parameter* unembedding_ = nullptr;  // W_U (V, C)
   double logit_cap_ = 0;                    // logits are cap tanh(logit / cap); 0: not
   std::int64_t tied_weights_ = 0;           // of an embedding that is also the unembedding

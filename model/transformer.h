@@ -51,6 +51,8 @@ class Transformer final : public LanguageModel {
         final_norm_(make) {
     unembedding_ = &Spec::Unembedding::weight(make, token_embedding_);
     if constexpr (requires { Spec::Unembedding::kLogitCap; }) logit_cap_ = Spec::Unembedding::kLogitCap;
+    reads_ahead_ = AttentionLayer<Spec>::kReadsAhead && sizes_.prefix == 0 && sizes_.long_rope.long_E.empty() &&
+                   make.device() == Device::cpu;
     if (unembedding_ == &token_embedding_) tied_weights_ = sizes_.vocabulary * sizes_.width;
     parameters_ = make.take();
   }

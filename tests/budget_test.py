@@ -17,14 +17,14 @@ engine/data 5475 57
 engine 5340 67
 autograd 1765 29
 model/open 4980 60
-model 3640 59
+model 3945 63
 train/studies 185 181
 train 5090 63
-eval 10360 119
+eval 10820 124
 tools/report 3585 47
 tools/sweep 2490 17
 tools 6450 188
-tests 43385 570
+tests 43870 575
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

@@ -42,7 +42,7 @@ class Conversation {
       : options_(options),
         tokenizer_(tokenizer),
         encoder_(tokenizer, template_of(options, tokenizer)),
-        reader_(model, options.eviction),
+        reader_(model, options.eviction, options.cache_rounding()),
         stops_(stop_tokens(checkpoint, &tokenizer)) {
     const std::int64_t begin = first_token(checkpoint, run, "chat", options.bos);
     if (begin >= 0) pending_.push_back(static_cast<std::int32_t>(begin));

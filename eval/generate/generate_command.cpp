@@ -49,9 +49,8 @@ int run_generate(GenerateOptions options, const Ablation& ablation) {
   options.given.data = options.data;
   if (!options.given.any()) throw Error("generate needs --text, --text-file or --tokens; see --help", Exit::usage);
   auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute);
-  TokenReader reader(*model, options.eviction);
-  const std::vector<std::int32_t> prompt = options.given.one_sequence(
-      checkpoint, model->sizes(), options.eviction.any() ? INT64_MAX : model->sizes().context);
+  TokenReader reader(*model, options.eviction, options.cache_rounding());
+  const std::vector<std::int32_t> prompt = options.given.one_sequence(checkpoint, model->sizes(), reader.room());
   const std::optional<Tokenizer> tokenizer = tokenizer_for_text(options, checkpoint, model->sizes());
   std::optional<TextPieces> pieces;
   if (tokenizer) pieces.emplace(*tokenizer, prompt);

@@ -50,12 +50,18 @@ std::int32_t Sampling::choose(const Tensor& logits_V, std::uint64_t n) const {
   return order[count - 1];
 }
 
-double log_probability(const Tensor& logits_V, std::int32_t id) {
-  const std::vector<double> logits = checked_logits(logits_V);
+std::vector<double> log_probabilities(const Tensor& logits_V) {
+  std::vector<double> logits = checked_logits(logits_V);
   const double top = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (double logit : logits) sum += std::exp(logit - top);
-  const double logprob = logits.at(static_cast<std::size_t>(id)) - top - std::log(sum);
+  const double log_sum = std::log(sum);
+  for (double& logit : logits) logit = logit - top - log_sum;
+  return logits;
+}
+
+double log_probability(const Tensor& logits_V, std::int32_t id) {
+  const double logprob = log_probabilities(logits_V).at(static_cast<std::size_t>(id));
   SINK_CHECK(!std::isnan(logprob), "sampling", "the model gives an infinite logit", Exit::diverged);
   return logprob;
 }

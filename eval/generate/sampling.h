@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "engine/tensor.h"
 
@@ -17,6 +18,8 @@ struct Sampling {
   std::int32_t choose(const Tensor& logits_V, std::uint64_t n) const;
 };
 
+// ln p of every token. Throws Error (Exit::diverged) for NaN.
+std::vector<double> log_probabilities(const Tensor& logits_V);
 // ln p of token `id`: logit_id - ln sum_v e^logit_v. Throws Error (Exit::diverged) for NaN and infinite logits.
 double log_probability(const Tensor& logits_V, std::int32_t id);
 

@@ -117,6 +117,10 @@ std::int64_t batch_of(const InterventionRequest& request, std::int64_t T, const 
 
 }  // namespace
 
+Batch sequences_of(const InterventionRequest& request, const Checkpoint& checkpoint, const Sizes& sizes) {
+  return input_of(request, checkpoint, sizes).sequences;
+}
+
 CheckpointInterventions intervene_on_checkpoint(const InterventionRequest& asked, const Ablation& ablation) {
   InterventionRequest request = asked;
   const EvaluatedModel evaluated =

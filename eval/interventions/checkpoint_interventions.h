@@ -34,6 +34,9 @@ struct CheckpointInterventions {
   std::string json = {};                 // an object with the results and what they are of
 };
 
+// The sequences that a request measures. Throws Error like validation_text and InputOptions.
+Batch sequences_of(const InterventionRequest& request, const Checkpoint& checkpoint, const Sizes& sizes);
+
 // Throws Error like load_evaluated, validation_text, InputOptions and intervene.
 CheckpointInterventions intervene_on_checkpoint(const InterventionRequest& request, const Ablation& ablation);
 

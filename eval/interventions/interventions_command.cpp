@@ -15,6 +15,8 @@
 #include "engine/io/str_format.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
+#include "eval/generate/generation_options.h"
+#include "eval/generate/streaming.h"
 #include "eval/interventions/checkpoint_interventions.h"
 #include "eval/interventions/intervention_file.h"
 #include "eval/interventions/place_map.h"
@@ -184,9 +186,32 @@ const OutputKind kTokenChanges =
 
 struct QuantiseOptions : InterventionOptions {
   std::string each_token;
+  RoundingOptions cache;
 };
 
+// --kv-bits: each sequence is read through an exact cache and through rounded ones.
+int run_quantise_cache(const QuantiseOptions& options, const Ablation& ablation) {
+  constexpr std::int64_t kStretches = 4;
+  options.compute.apply();
+  options.output.require_free(kInterventionsFile);
+  const EvaluatedModel evaluated = load_evaluated(options.request.checkpoint, ablation, options.compute);
+  LanguageModel& model = *evaluated.model;
+  const Tensor tokens_NT = sequences_of(options.request, evaluated.checkpoint, model.sizes()).tokens_BT();
+  const std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
+  const std::vector<CacheRounding> roundings = options.cache.roundings(T);
+  print_header(model, options.request.checkpoint, ablation, options.compute);
+  std::vector<std::vector<StreamLoss>> losses;
+  for (std::int64_t n = 0; n < N; ++n)
+    losses.push_back(stream_losses(model, {tokens_NT.data<std::int32_t>() + n * T, static_cast<std::size_t>(T)}, {},
+                                   roundings, kStretches, [](std::int64_t) {}));
+  const std::vector<StreamLoss> mean = mean_of(losses);
+  options.output.write(counted(N, "sequence") + " of " + counted(T, "token") + "\n" + stream_table(mean),
+                       stream_json(options.request.checkpoint, ablation.name, model.sizes().context, T, mean));
+  return 0;
+}
+
 int run_quantise(QuantiseOptions options, const Ablation& ablation) {
+  if (!options.cache.bits.empty()) return run_quantise_cache(options, ablation);
   options.request.each_token = !options.each_token.empty();
   require_two_files({"--out", options.output.out}, {"--each-token", options.each_token});
   if (options.request.each_token) require_output(options.each_token, kTokenChanges, options.output.force);
@@ -243,11 +268,16 @@ EvalCommand quantise_command(CLI::App& app, const Ablation& ablation) {
       "rounded to 8, 6, 5, 4 and 3 bits, with one scale per matrix or sequence (tensor), per output or input feature "
       "(channel), or per token. Rounding is symmetric and simulated in floating point. The kurtosis shows outliers. "
       "Prints a table on a terminal. With --json or --out, or into a pipe, it writes JSON and prints the table on "
-      "stderr. `interventions --settings` takes other combinations.");
-  line->add_option("--each-token", options->each_token,
-                   "changes of each token's loss and states; a CSV file to write. A token is destroyed if "
-                   "the change of its hidden state after the last block is at least as large as the state")
-      ->type_name("FILE");
+      "stderr. `interventions --settings` takes other combinations. --kv-bits rounds cached keys and values in place "
+      "of "
+      "weights and inputs, and compares the next token with that of the exact cache.");
+  CLI::Option* each_token =
+      line->add_option("--each-token", options->each_token,
+                       "changes of each token's loss and states; a CSV file to write. A token is destroyed if "
+                       "the change of its hidden state after the last block is at least as large as the state")
+          ->type_name("FILE");
+  add_rounding_options(line, options->cache);
+  line->get_option("--kv-bits")->excludes(each_token);
   add_intervention_options(line, *options);
   options->request.interventions = quantisations();
   options->request.with_kurtosis = true;

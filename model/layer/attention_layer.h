@@ -11,6 +11,7 @@
 #include "autograd/ops/attention_node.h"
 #include "model/attention/constants.h"
 #include "model/layer/attention_point_of.h"
+#include "model/layer/first_keys.h"
 #include "model/layer/linear_layer.h"
 #include "model/layer/positioned_heads.h"
 #include "model/parameter_factory.h"
@@ -23,6 +24,12 @@ class AttentionLayer {
   using Op = typename AttentionPolicy<typename Spec::Attention>::Op;
   using Position = typename Spec::Position;
   using Extra = typename Spec::Extra;
+
+  // Whether a cache may hold more keys than a query sees (CacheWindow::step): softmax, and no positions but rotations.
+  static constexpr bool kReadsAhead = std::is_same_v<Op, Softmax> && !Extra::kExtraKey &&
+                                      std::is_same_v<typename Spec::Features, IdentityFeatures> &&
+                                      std::is_same_v<decltype(&Position::embed), decltype(&PositionDefaults::embed)> &&
+                                      std::is_same_v<decltype(&Position::bias), decltype(&PositionDefaults::bias)>;
 
   // Keeps a reference to `position`, which all layers share.
   AttentionLayer(ParameterFactory& make, const std::string& prefix, const Position& position)
@@ -39,7 +46,7 @@ class AttentionLayer {
 
   // h (B, T, C) -> (B, T, C). H heads of queries, G <= H heads of keys and values, D elements per head.
   Var operator()(const Var& h_BTC, const ForwardContext& ctx) const {
-    auto [q_BHTD, k_BGKD, v_BGKD] =
+    auto [q_BHTD, k_BGKD, v_BGKD, first_q_BHTD] =
         positioned_heads(qkv_(h_BTC), h_BTC, position_, query_key_norm_, gate_, sizes_, ctx);
     q_BHTD = features_(q_BHTD);
     k_BGKD = features_(k_BGKD);
@@ -48,6 +55,10 @@ class AttentionLayer {
     ctx.hooks->query_key_value(ctx.layer, inputs.q_BHTD, inputs.k_BGKD, inputs.v_BGKD);
     AttentionResult result =
         attention(op_, inputs, sizes_.scale(), visible_keys(ctx), ctx.documents.starts_BT, ctx.first_position());
+    if constexpr (kReadsAhead)
+      if (Tensor o_BHTD = result.o_BHTD.value(); first_q_BHTD.value().defined())
+        add_first_keys(first_q_BHTD.value(), k_BGKD.value(), v_BGKD.value(), ctx.cache->window(), layer_window(ctx),
+                       ctx.first_position(), sizes_.scale(), o_BHTD, result.m_BHT, result.S_BHT);
     AttentionPointOf<Op> point(ctx.layer, op_, inputs, result, Extra::kExtraKey);
     ctx.hooks->attention(point);
     Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
@@ -63,11 +74,14 @@ class AttentionLayer {
   // The range of keys of a query: causal, with the window of this layer and the prefix. With documents, a query sees
   // only its own document and the extra tokens of the model (kTokens), which belong to no document.
   KeyRange visible_keys(const ForwardContext& ctx) const {
-    KeyRange range{.prefix = sizes_.prefix, .window = sizes_.is_global(ctx.layer) ? 0 : sizes_.window};
+    KeyRange range{.prefix = sizes_.prefix, .window = layer_window(ctx)};
+    if (ctx.cache && ctx.cache->window().step > 1)
+      range.window = std::min(range.window > 0 ? range.window : INT64_MAX, ctx.cache->window().window);
     if (range.prefix > 0) range.prefix += Extra::kTokens;
     if (ctx.documents.defined()) range.lead = range.prefix = Extra::kTokens;
     return range;
   }
+  std::int64_t layer_window(const ForwardContext& ctx) const { return sizes_.is_global(ctx.layer) ? 0 : sizes_.window; }
   static std::int64_t qkv_width(const Sizes& sizes) {
     return (sizes.heads + 2 * sizes.key_heads()) * sizes.width_of_head();
   }

@@ -30,10 +30,16 @@ Var gated_values(const Gate& gate, const Var& v_BGTD, const Var& h_BTC) {
   return v_BGTD;
 }
 
+struct PositionedHeads {
+  Var q_BHTD, k_BGKD, v_BGKD;
+  Var first_q_BHTD = {};  // for the first keys of a cache (add_first_keys), where its window leaves some out
+};
+
 // qkv (B, T, (H + 2 G) D) of the input h -> rotate(norm_q(q)) (B, H, T, D), rotate(norm_k(k)) and gated v (B, G, T, D).
 template <class Position, class QueryKeyNorm, class Gate>
-QueryKeyValue positioned_heads(const Var& qkv_BTE, const Var& h_BTC, const Position& position, const QueryKeyNorm& norm,
-                               const Gate& gate, const Sizes& sizes, const ForwardContext& ctx) {
+PositionedHeads positioned_heads(const Var& qkv_BTE, const Var& h_BTC, const Position& position,
+                                 const QueryKeyNorm& norm, const Gate& gate, const Sizes& sizes,
+                                 const ForwardContext& ctx) {
   constexpr bool kNormed = !std::is_same_v<QueryKeyNorm, NoQueryKeyNorm>;
   if constexpr (!kNormed && SplitsHeads<Position>) {
     if (!ctx.cache) {
@@ -42,18 +48,29 @@ QueryKeyValue positioned_heads(const Var& qkv_BTE, const Var& h_BTC, const Posit
     }
   }
   auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());
-  q_BHTD = position.rotate(norm.query(q_BHTD, ctx), ctx);
+  const Var unrotated_q_BHTD = norm.query(q_BHTD, ctx);
+  q_BHTD = position.rotate(unrotated_q_BHTD, ctx);
   k_BGTD = norm.key(k_BGTD);
   v_BGTD = gated_values(gate, v_BGTD, h_BTC);
   if (!ctx.cache) return {q_BHTD, position.rotate(k_BGTD, ctx), v_BGTD};
 
-  // Positions that change with the cache are applied to all keys at every step.
+  // Positions that change with the cache are applied to keys that are cached without them.
   const bool rotates_later = ctx.cache->positions() == KeyValueCache::Positions::of_cache;
   if (!rotates_later) k_BGTD = position.rotate(k_BGTD, ctx);
   const KeyValueCache::KeysValues all = ctx.cache->append(ctx.layer, k_BGTD.value(), v_BGTD.value());
-  const Var k_BGKD(all.k_BGKD);
-  return {q_BHTD, rotates_later ? position.rotate(k_BGKD, ForwardContext{.layer = ctx.layer}) : k_BGKD,
-          Var(all.v_BGKD)};
+  const Var v_BGKD(all.v_BGKD);
+  if (!rotates_later) return {q_BHTD, Var(all.k_BGKD), v_BGKD};
+  const std::int64_t B = q_BHTD.value().dim(0), T = q_BHTD.value().dim(2), kept = ctx.cache->window().kept();
+  auto at = [&](const Tensor& positions_BT) -> ForwardContext {
+    return {.documents = {{}, positions_BT.to(q_BHTD.value().device())}, .layer = ctx.layer};
+  };
+  const Var k_BGKD(ctx.cache->rotated_keys(ctx.layer, T, [&](const Tensor& k, std::int64_t first) {
+    auto next = [first](std::int64_t, std::int64_t t) { return first + t; };
+    return position.rotate(Var(k), at(Tensor::table<std::int32_t>(B, k.dim(2), next))).value();
+  }));
+  const bool all_visible = ctx.cache->length() + T <= ctx.cache->window().window;
+  if (ctx.cache->window().step == 1 || all_visible) return {q_BHTD, k_BGKD, v_BGKD};
+  return {q_BHTD, k_BGKD, v_BGKD, position.rotate(unrotated_q_BHTD, at(ctx.cache->positions_of_next(B, T, kept - 1)))};
 }
 
 }  // namespace sink

@@ -31,6 +31,13 @@ const std::vector<Option> kOptions{
     {"eval_baseline generate none.h5 --text a", "--max-new-tokens", {"0", "-1", "1.5"}},
     {"eval_baseline generate none.h5 --text a", "--window", {"0", "-1", "1.5"}},
     {"eval_baseline generate none.h5 --text a --window 9", "--keep-first", {"-1", "1.5"}},
+    {"eval_baseline generate none.h5 --text a", "--kv-bits", {"0", "1", "9", "2,4", "2.5"}},
+    {"eval_baseline generate none.h5 --text a --kv-bits 4", "--keep-tokens", {"0", "-1", "3,nan"}},
+    {"eval_baseline generate none.h5 --text a --window 9", "--heavy", {"0", "-1"}},
+    {"eval_baseline generate none.h5 --text a", "--keep-first", {"4"}},  // kept from nothing
+    {"eval_baseline stream none.h5 --text-file a", "--kv-bits", {"1", "4,9"}},
+    {"eval_baseline stream none.h5 --text-file a", "--keep-first", {"4"}},
+    {"eval_baseline quantise none.h5", "--kv-bits", {"1", "16"}},
     {"eval_baseline generate none.h5 --text a", "--threads", {"-1", "4097"}},
     {"eval_baseline chat none.h5", "--temperature", {"-1"}},
     {"eval_baseline chat none.h5", "--seed", {"18446744073709551616", "-1"}},
