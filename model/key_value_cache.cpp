@@ -36,11 +36,11 @@ KeyValueCache::KeysValues KeyValueCache::append(std::int64_t layer, const Tensor
              std::to_string(T) + " tokens after " + std::to_string(length_) + " are more than the " +
                  std::to_string(longest_) + " that it was made for",
              Exit::usage);
-  if (layer >= static_cast<std::int64_t>(layers_.size())) {
+  KeysValues& held = layers_[layer];
+  if (!held.k_BGKD.defined()) {
     const Shape shape{B, G, std::min(std::max(kFirstPlaces, T), longest_), D};
-    layers_.push_back({k_BGTD.new_zeros(shape, k_BGTD.dtype()), v_BGTD.new_zeros(shape, v_BGTD.dtype())});
+    held = {k_BGTD.new_zeros(shape, k_BGTD.dtype()), v_BGTD.new_zeros(shape, v_BGTD.dtype())};
   }
-  KeysValues& held = layers_[static_cast<std::size_t>(layer)];
   SINK_CHECK(held.k_BGKD.dim(0) == B, "cache",
              "keys are kept of " + std::to_string(held.k_BGKD.dim(0)) + " sequences, and those that follow are of " +
                  std::to_string(B));
@@ -59,7 +59,9 @@ void KeyValueCache::drop(std::int64_t begin, std::int64_t end) {
                  std::to_string(length_) + " that are held");
   SINK_CHECK(positions_ == Positions::of_cache || end == length_, "cache",
              "where keys have the positions of the text, only the last ones can be dropped", Exit::usage);
-  for (KeysValues& held : layers_)
+  SINK_CHECK(recurrences_.empty() || begin == end, "cache",
+             "layers without attention keep a state of all tokens, from which none can be dropped", Exit::usage);
+  for (auto& [layer, held] : layers_)
     for (Tensor* x_BGKD : {&held.k_BGKD, &held.v_BGKD}) {
       Tensor left = x_BGKD->new_zeros(x_BGKD->shape(), x_BGKD->dtype());
       copy_cached_rows(*x_BGKD, 0, begin, left, 0);
@@ -71,7 +73,8 @@ void KeyValueCache::drop(std::int64_t begin, std::int64_t end) {
 
 std::size_t KeyValueCache::bytes() const {
   std::size_t sum = 0;
-  for (const KeysValues& held : layers_) sum += held.k_BGKD.bytes() + held.v_BGKD.bytes();
+  for (const auto& [layer, held] : layers_) sum += held.k_BGKD.bytes() + held.v_BGKD.bytes();
+  for (const auto& [layer, held] : recurrences_) sum += held.before_BTE.bytes() + held.state_BHDD.bytes();
   return sum;
 }
 

@@ -1,8 +1,8 @@
 // KeyValueCache: the keys and values of the tokens read so far, so that a new token computes only its own row. With a
-// cache in its ForwardContext, a model reads the tokens that follow.
+// cache in its ForwardContext, a model reads the tokens that follow. Layers without keys keep a state of fixed size.
 #pragma once
 
-#include <vector>
+#include <map>
 
 #include "engine/tensor.h"
 
@@ -33,10 +33,16 @@ class KeyValueCache {
   // the first length() + T are unused. Throws Error (Exit::usage) for more than `longest` tokens. The device must be
   // the same in every call.
   KeysValues append(std::int64_t layer, const Tensor& k_BGTD, const Tensor& v_BGTD);
+  // What a layer without keys keeps: the last inputs of its convolution and the state of its recurrence. Undefined
+  // before the first token; the layer replaces both.
+  struct Recurrence {
+    Tensor before_BTE, state_BHDD;
+  };
+  Recurrence& recurrence(std::int64_t layer) { return recurrences_[layer]; }
   // Counts the T tokens that every layer has appended.
   void advance(std::int64_t T) { length_ += T; }
   // Drops cached tokens [begin, end); later ones move up. Throws Error (Exit::usage) if positions are those of the text
-  // and later tokens remain, since their distances would change.
+  // and later tokens remain, since their distances would change; or if a layer has a recurrence, which has read them.
   void drop(std::int64_t begin, std::int64_t end);
   // The memory of all layers.
   std::size_t bytes() const;
@@ -45,7 +51,8 @@ class KeyValueCache {
   std::int64_t longest_;
   Positions positions_;
   std::int64_t length_ = 0;
-  std::vector<KeysValues> layers_;
+  std::map<std::int64_t, KeysValues> layers_;
+  std::map<std::int64_t, Recurrence> recurrences_;
 };
 
 }  // namespace sink

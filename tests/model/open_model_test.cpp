@@ -427,13 +427,15 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
         {"llama", "llama.expert_count", "`llama.expert_used_count`"},
         {"llama", "llama.residual_scale", "the key `llama.residual_scale` is not known here"},
         {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"},
-        {"qwen2", "qwen2.attention.sliding_window", "a window is only computed for cohere2, llama, phi3, exaone4, gpt-oss"},
+        {"qwen2", "qwen2.attention.sliding_window",
+         "a window is only computed for cohere2, llama, phi3, exaone4, gpt-oss"},
         {"qwen3", "qwen3.attention.sliding_window", "`qwen3.attention.sliding_window` is 4"},
         {"falcon", "falcon.attention.sliding_window", "a window is only computed"},
         {"gpt_neox", "gptneox.attention.sliding_window", "a window is only computed"},
         {"granite", "granite.attention.sliding_window", "a window is only computed"},
         {"smollm3", "smollm3.attention.sliding_window", "a window is only computed"},
-        {"llama", "llama.attention.sliding_window_pattern", "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"},
+        {"llama", "llama.attention.sliding_window_pattern",
+         "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"},
         {"qwen2", "qwen2.attention.sliding_window_pattern",
          "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"}})
     file.refused(with_gguf_key(gguf_file(name), key, 4u), {why});
@@ -572,6 +574,36 @@ TEST_CASE("open models: the text model of Gemma 3 with a vision tower, whose ten
                 Exit::corrupt_checkpoint);
 }
 
+TEST_CASE("open models: Qwen 3.5 with images and heads of later tokens is its text model") {
+  if (!program_of("qwen3_5")) return;
+  const TemporaryFolder folder;
+  const std::string text = read_file("test", kModels + "qwen3_5/config.json");
+  const std::vector<SafetensorsWriter::Entry> later{{"mtp.layers.0.mlp.up_proj.weight", StoredType::F32, {4, 24}}};
+  const Golden golden("qwen3_5");
+  auto check_read = [&](const std::string& name, const std::string& note) {
+    const OpenModel model = open_model(folder / name);
+    CHECK_MESSAGE(contains(model_note(model), note), model_note(model));
+    const Tensor logits_BTV = model.load(*program_of("qwen3_5"), DType::F64)->logits(golden.tokens_BT);
+    CHECK(relative_difference(logits_BTV, golden.logits_BTV) < 1e-5);
+  };
+  copy_renamed(
+      "qwen3_5", folder / "text", [](const std::string& tensor) { return tensor; }, later);
+  check_read("text", "has 1 tensor of heads that predict later tokens, which are not read");
+  std::vector<SafetensorsWriter::Entry> more = later;
+  more.push_back({"model.visual.patch_embed.proj.bias", StoredType::F32, {4}});
+  copy_renamed(
+      "qwen3_5", folder / "whole",
+      [](const std::string& tensor) {
+        return tensor.starts_with("model.") ? "model.language_model." + tensor.substr(6) : tensor;
+      },
+      more);
+  write_file_atomically(folder / "whole/config.json",
+                        R"({"model_type": "qwen3_5", "architectures": ["Qwen3_5ForConditionalGeneration"], )"
+                        R"("vision_config": {"depth": 1}, "image_token_id": 7, "text_config": )" +
+                            text + "}");
+  check_read("whole", "has 1 tensor of a vision tower and 1 tensor of heads that predict later tokens, which are not");
+}
+
 TEST_CASE("open models: gpt-oss of today's converter, whose keys say what is computed, and layers by a list") {
   const ChangedFile file;
   const std::string sound = gguf_file("gpt_oss_gguf");
@@ -646,17 +678,42 @@ TEST_CASE("open models: matrices of zeros are refused by name, but for residual 
 TEST_CASE("open models: as many parameters as transformers counts, an unembedding that is the embedding once") {
   // sum(p.numel() for p in model.parameters()); of OPT without the two positions that no token has, 2 C.
   constexpr std::pair<const char*, std::int64_t> kCounts[] = {
-      {"gpt2", 16224},       {"gpt_neox", 30992},    {"opt", 10784 - 2 * 24},  {"llama", 16544},
-      {"llama3", 15264},     {"linear", 16544},      {"llama2c", 16544},       {"mistral", 18080},
-      {"qwen2", 16672},      {"qwen3", 19664},       {"gemma3", 27112},        {"gemma3_gguf", 27112},
-      {"gpt_oss", 76779},    {"mixtral", 39840},     {"mixtral_older", 33632}, {"gpt_oss_gguf", 75570},
-      {"gemma2", 27040},     {"gemma2_gguf", 27040}, {"qwen3_moe", 35344},     {"olmoe", 47680},
-      {"granitemoe", 47584}, {"qwen2_moe", 37792},   {"gemma", 18336},         {"starcoder2", 13200},
-      {"glm4", 16800},       {"exaone4", 23568},     {"seed_oss", 19808},      {"glm", 16672},
-      {"ernie4_5", 18336},   {"stablelm", 16832},    {"nemotron", 17216},
+      {"gpt2", 16224},
+      {"gpt_neox", 30992},
+      {"opt", 10784 - 2 * 24},
+      {"llama", 16544},
+      {"llama3", 15264},
+      {"linear", 16544},
+      {"llama2c", 16544},
+      {"mistral", 18080},
+      {"qwen2", 16672},
+      {"qwen3", 19664},
+      {"gemma3", 27112},
+      {"gemma3_gguf", 27112},
+      {"gpt_oss", 76779},
+      {"mixtral", 39840},
+      {"mixtral_older", 33632},
+      {"gpt_oss_gguf", 75570},
+      {"gemma2", 27040},
+      {"gemma2_gguf", 27040},
+      {"qwen3_moe", 35344},
+      {"olmoe", 47680},
+      {"granitemoe", 47584},
+      {"qwen2_moe", 37792},
+      {"gemma", 18336},
+      {"starcoder2", 13200},
+      {"glm4", 16800},
+      {"exaone4", 23568},
+      {"seed_oss", 19808},
+      {"glm", 16672},
+      {"ernie4_5", 18336},
+      {"stablelm", 16832},
+      {"nemotron", 17216},
+      {"qwen3_5", 41846},
       // And gains of 1, biases of 0 and a norm for each sublayer.
       {"olmo", 16384 + 10 * 32},
-      {"cohere", 15200 + 7 * 32}, {"cohere2", 22144 + 10 * 32}};
+      {"cohere", 15200 + 7 * 32},
+      {"cohere2", 22144 + 10 * 32}};
   for (auto [name, count] : kCounts)
     for (const char* file : {"", ".gguf", ".bin"}) {
       const std::string path = kModels + name + file;

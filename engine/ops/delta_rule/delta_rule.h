@@ -19,10 +19,13 @@
 
 namespace sink {
 
-// H heads of values, each with the queries and keys of one of G = key_heads, which H / G adjacent ones share.
+// H heads of values, each with the queries and keys of one of G = key_heads, which H / G adjacent ones share; or, where
+// `alternating`, every G-th.
 struct DeltaHeads {
   std::int64_t key_heads, heads, key_width, value_width;
+  bool alternating = false;
 
+  SINK_HD std::int64_t key_head(std::int64_t h) const { return alternating ? h % key_heads : h / (heads / key_heads); }
   SINK_HD std::int64_t width() const { return 2 * key_heads * key_width + heads * value_width; }
 };
 

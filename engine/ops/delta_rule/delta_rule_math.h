@@ -30,7 +30,7 @@ struct DeltaOperands {
   }
   // Of head h at token `row`, counted over all sequences.
   SINK_HD DeltaToken<R, X> token(std::int64_t row, std::int64_t h) const {
-    const std::int64_t G = heads.key_heads, H = heads.heads, D = heads.key_width, g = h / (H / G);
+    const std::int64_t G = heads.key_heads, H = heads.heads, D = heads.key_width, g = heads.key_head(h);
     const X *q = qkv + row * heads.width() + g * D, *k = q + G * D;
     const X* v = qkv + row * heads.width() + 2 * G * D + h * heads.value_width;
     const R s = R(a[row * H + h]) + bias[h], rate = exp_fast(log_rate[h]);
@@ -179,10 +179,11 @@ SINK_HD void delta_rule_group_backward(const DeltaOperands<R, X>& operands, cons
   const std::int64_t T = operands.T, K = heads.key_width, D = heads.value_width, group = heads.heads / heads.key_heads;
   R *S = scratch, *dS = S + (T + 1) * K * D, *dq_TD = dS + K * D, *dk_TD = dq_TD + T * K, *u = dk_TD + T * K;
   for (std::int64_t n = 0; n < 2 * T * K; ++n) dq_TD[n] = 0;
-  for (std::int64_t h = g * group; h < (g + 1) * group; ++h)
-    delta_rule_head_backward(operands, gradients, b, h, S, dS, dq_TD, dk_TD, u, u + D);
+  const std::int64_t first = heads.alternating ? g : g * group, step = heads.alternating ? heads.key_heads : 1;
+  for (std::int64_t n = 0; n < group; ++n)
+    delta_rule_head_backward(operands, gradients, b, first + n * step, S, dS, dq_TD, dk_TD, u, u + D);
   for (std::int64_t t = 0; t < T; ++t) {
-    const DeltaToken<R, X> token = operands.token(b * T + t, g * group);
+    const DeltaToken<R, X> token = operands.token(b * T + t, first);
     X* dq_D = gradients.dqkv + (token.q_D - operands.qkv);
     X* dk_D = gradients.dqkv + (token.k_D - operands.qkv);
     normed_backward(dq_TD + t * K, token.q_D, token.q_scale, R(1) / std::sqrt(R(K)), K, dq_D);

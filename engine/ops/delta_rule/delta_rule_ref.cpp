@@ -53,7 +53,7 @@ void delta_rule(const Tensor& qkv_BTE, const Tensor& a_BTH, const Tensor& b_BTH,
         return qkv_E.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(width));
       };
       for (std::int64_t h = 0; h < H; ++h) {
-        const std::int64_t g = h / (H / G), n = (b * T + t) * H + h;
+        const std::int64_t g = heads.key_head(h), n = (b * T + t) * H + h;
         delta_rule_row(t, h, part(g * K, K), part((G + g) * K, K), part(2 * G * K + h * D, D), a_BTH.data<double>()[n],
                        b_BTH.data<double>()[n], log_rate_H.data<double>()[h], bias_H.data<double>()[h],
                        row_of(state_BHDD, b * H + h, K * D), row_of(o_BTE, n, D));

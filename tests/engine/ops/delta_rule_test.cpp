@@ -79,6 +79,26 @@ TEST_CASE("delta rule: every backend equals the double reference; a sequence in 
   check_close("state", state, whole, 0);
 }
 
+TEST_CASE("delta rule: heads that read key heads in turn are adjacent ones in another order") {
+  const DeltaHeads heads{.key_heads = 2, .heads = 4, .key_width = 3, .value_width = 1}, in_turn{2, 4, 3, 1, true};
+  const Tensor qkv = random_tensor({1, 5, 16}, DType::F64, 1), a = random_tensor({1, 5, 4}, DType::F64, 2),
+               b = random_tensor({1, 5, 4}, DType::F64, 3), rate = random_tensor({4}, DType::F64, 4);
+  auto swapped = [](const Tensor& x, std::int64_t first) {  // heads 1 and 2
+    Tensor y = x.clone();
+    const std::int64_t E = x.dim(-1);
+    for (std::int64_t row = 0; row < x.size() / E; ++row)
+      std::swap(y.data<double>()[row * E + first + 1], y.data<double>()[row * E + first + 2]);
+    return y;
+  };
+  auto outputs = [](const Tensor& x, const Tensor& a, const Tensor& b, const Tensor& rate, const DeltaHeads& of) {
+    Tensor state = Tensor::zeros({1, 4, 3, 1}, DType::F64), o = Tensor::zeros({1, 5, 4}, DType::F64);
+    delta_rule(x, a, b, rate, rate, of, state, o);
+    return o;
+  };
+  check_close("outputs", outputs(swapped(qkv, 12), swapped(a, 0), swapped(b, 0), swapped(rate, 0), in_turn),
+              swapped(outputs(qkv, a, b, rate, heads), 0), 1e-14);
+}
+
 TEST_CASE("gradient: delta rule") {
   const Parameter &rate = random_parameter("rate", {4}), &bias = random_parameter("bias", {4});
   Var qkv = random_var({2, 5, kHeads.width()}, 1), a = random_var({2, 5, 4}, 2), b = random_var({2, 5, 4}, 3);
@@ -86,6 +106,12 @@ TEST_CASE("gradient: delta rule") {
       [&] {
         Tensor state = Tensor::zeros({2, 4, 3, 5}, DType::F64);
         return delta_rule(qkv, a, b, rate, bias, kHeads, state);
+      },
+      {qkv, a, b, rate.var(), bias.var()});
+  check_gradient(
+      [&] {
+        Tensor state = Tensor::zeros({2, 4, 3, 5}, DType::F64);
+        return delta_rule(qkv, a, b, rate, bias, {2, 4, 3, 5, true}, state);
       },
       {qkv, a, b, rate.var(), bias.var()});
 }
