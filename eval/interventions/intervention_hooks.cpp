@@ -198,7 +198,7 @@ struct PatchHooks final : InterventionHooks {
 
   void attention(AttentionPoint& attention) override {
     if (intervention_.of_residual || !is_of(attention.layer)) return;
-    const Tensor source = source_->heads_BHTD[static_cast<std::size_t>(attention.layer)].to(DType::F64);
+    const Tensor source = source_->heads_BHTD.at(attention.layer).to(DType::F64);
     const auto from = view<double, 4>(source);
     attention.o_BHTD =
         Var(with_other_vectors(attention.o_BHTD.value(), intervention_, extra_tokens_,
@@ -263,20 +263,20 @@ struct QuantiseHooks final : ForwardHooks {
 }  // namespace
 
 void ValueSums::attention(AttentionPoint& point) {
-  const std::size_t layer = static_cast<std::size_t>(point.layer);
-  if (layer == 0) sequences_ += point.v_BGTD.dim(0);
-  const auto add_to = [&](std::vector<Tensor>& sums, const Tensor& x_BHTD) {
-    if (sums.size() <= layer) sums.push_back(Tensor::zeros({x_BHTD.dim(1), x_BHTD.dim(2), x_BHTD.dim(3)}, DType::F64));
+  if (sums_GTD_.empty() || sums_GTD_.begin()->first == point.layer) sequences_ += point.v_BGTD.dim(0);
+  const auto add_to = [&](std::map<std::int64_t, Tensor>& all, const Tensor& x_BHTD) {
+    Tensor& sums = all[point.layer];
+    if (!sums.defined()) sums = Tensor::zeros({x_BHTD.dim(1), x_BHTD.dim(2), x_BHTD.dim(3)}, DType::F64);
     const Tensor added = x_BHTD.to(DType::F64);
     auto x = view<double, 4>(added);
-    for (std::size_t b = 0; b < x.shape(0); ++b) view<double, 3>(sums[layer]) += xt::view(x, b);
+    for (std::size_t b = 0; b < x.shape(0); ++b) view<double, 3>(sums) += xt::view(x, b);
   };
   add_to(sums_GTD_, point.v_BGTD);
   add_to(outputs_HTD_, point.o_BHTD.value());
 }
 
 Tensor ValueSums::mean_output(std::int64_t layer) const {
-  const Tensor& sums_HTD = outputs_HTD_[static_cast<std::size_t>(layer)];
+  const Tensor& sums_HTD = outputs_HTD_.at(layer);
   const std::int64_t tokens = sums_HTD.dim(1) - extra_tokens_;
   Tensor mean_HD = Tensor::zeros({sums_HTD.dim(0), sums_HTD.dim(2)}, DType::F64);
   auto mean = view<double, 2>(mean_HD);
@@ -287,7 +287,7 @@ Tensor ValueSums::mean_output(std::int64_t layer) const {
 }
 
 Tensor ValueSums::mean(std::int64_t layer, const std::vector<std::int64_t>& tokens) const {
-  const Tensor& sums_GTD = sums_GTD_[static_cast<std::size_t>(layer)];
+  const Tensor& sums_GTD = sums_GTD_.at(layer);
   const std::int64_t T = sums_GTD.dim(1), others = T - extra_tokens_ - static_cast<std::int64_t>(tokens.size());
   auto sums = view<double, 3>(sums_GTD);
   Tensor mean_GD = Tensor::zeros({sums_GTD.dim(0), sums_GTD.dim(2)}, DType::F64);
