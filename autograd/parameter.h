@@ -21,6 +21,7 @@ enum class ParameterRole {
   extra_value,  // values,
   extra_logit,  // and scores of keys that do not exist
   score_bias,   // added to scores by distance
+  recurrence,   // of a recurrence over tokens: a convolution, a rate of decay and its bias
 };
 
 // How initial values are drawn. Every ablation draws the same values for the same name.

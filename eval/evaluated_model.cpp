@@ -10,6 +10,7 @@
 #include "eval/model_path.h"
 #include "model/model_checkpoint.h"
 #include "model/open/open_model.h"
+#include "model/size_settings.h"
 
 namespace sink {
 namespace {
@@ -84,8 +85,10 @@ void check_int8(const LanguageModel& model, const std::string& path) {
 
 }  // namespace
 
-EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation, DType compute, Device device,
-                              const LoadOptions& options) {
+namespace {
+
+EvaluatedModel load_given(const std::string& given, const Ablation& ablation, DType compute, Device device,
+                          const LoadOptions& options) {
   const std::string path = model_path(given);
   if (!is_open_model(path)) return load_our_checkpoint(path, ablation, compute, device, options.context);
   OpenModel open = open_model(path);
@@ -105,6 +108,21 @@ EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation
     if (error.code != Exit::corrupt_checkpoint && error.code != Exit::bad_input) throw;
     attributes["text_refusal"] = std::string("its tokenizer cannot be used: ") + error.what();
   }
+  return evaluated;
+}
+
+}  // namespace
+
+EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation, DType compute, Device device,
+                              const LoadOptions& options) {
+  EvaluatedModel evaluated = load_given(given, ablation, compute, device, options);
+  const Sizes& sizes = evaluated.model->sizes();
+  if (sizes.attention_layers() < sizes.layers && options.context == 0)
+    std::fprintf(stderr,
+                 "note: of layers 0 to %lld those with attention are %s; the others have a gated delta rule, whose "
+                 "weights belong "
+                 "to no pair of tokens: heads, patterns and sinks are those of layers with attention\n",
+                 static_cast<long long>(sizes.layers - 1), layers_with_attention(sizes).c_str());
   return evaluated;
 }
 

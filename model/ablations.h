@@ -18,6 +18,7 @@
 #include "model/gate/output_gate.h"
 #include "model/heads/join_heads.h"
 #include "model/linear_bias/linear_bias.h"
+#include "model/mixer/mixers.h"
 #include "model/norm/gated_norm.h"
 #include "model/norm/norms.h"
 #include "model/placement/placements.h"
@@ -42,6 +43,7 @@ struct baseline {
   using FeedForward = SwiGlu;
   using Heads = ConcatHeads;
   using QueryKeyNorm = NoQueryKeyNorm;
+  using Mixer = AttentionMixer;
   using Features = IdentityFeatures;
   using Attention = Softmax;
   using Extra = NoExtra;
@@ -144,7 +146,7 @@ struct qk_norm : baseline { using QueryKeyNorm = RmsQueryKeyNorm; };            
 struct gate_head : baseline { using Gate = HeadGate; };                                       // Qiu et al. 2025
 struct gate_element : baseline { using Gate = ElementGate; };
 struct gate_truncated : baseline { using Gate = TruncatedGate; };                             // modded-nanogpt 2025
-struct gate_swish : baseline { using Gate = SwishGate; };                                     // Qwen 2026
+struct gate_swish : baseline { using Gate = SwishGate; };
 struct gate_value : baseline { using Gate = ValueGate; };                                     // Qiu et al. 2025
 struct gate_affine : baseline { using Gate = AffineGate; };                                   // Bae et al. 2026
 struct gate_xsa : baseline { using Gate = ExclusiveGate; };                                   // arXiv 2603.09078
@@ -171,6 +173,7 @@ struct llama : baseline {};  // LLaMA 2, Mistral, SmolLM, Granite, Phi-3, ERNIE 
 struct llama3 : llama { using Position = Llama3Rotary; };
 struct qwen2 : llama { using LinearBias = QkvLinearBias; };  // Qwen 2, Seed-OSS, GLM 4
 struct qwen3 : llama { using QueryKeyNorm = RmsQueryKeyNorm; };
+struct qwen3_5 : qwen3 { using Gate = ElementGate; using Mixer = DeltaNetMixer; };
 struct gemma2 : llama { using Placement = SandwichNorm; using FeedForward = GeGluTanh; using Attention = With<SoftCappedSoftmax, 50.0>; using Unembedding = SoftCappedUnembedding; };
 struct gemma3 : qwen3 { using Placement = SandwichNorm; using FeedForward = GeGluTanh; };
 struct olmo2 : llama { using Placement = OutputNorm; using QueryKeyNorm = RmsNormOfAllHeads; };

@@ -37,11 +37,11 @@ KeyValueCache::KeysValues KeyValueCache::append(std::int64_t layer, const Tensor
              std::to_string(T) + " tokens after " + std::to_string(length_) + " are more than the " +
                  std::to_string(longest_) + " that it was made for",
              Exit::usage);
-  if (layer >= static_cast<std::int64_t>(layers_.size())) {
+  Layer& of_layer = layers_[layer];
+  if (!of_layer.held.k_BGKD.defined()) {
     const Shape shape{B, G, std::min(std::max(kFirstPlaces, T), longest_), D};
-    layers_.push_back({{k_BGTD.new_zeros(shape, k_BGTD.dtype()), v_BGTD.new_zeros(shape, v_BGTD.dtype())}, {}});
+    of_layer.held = {k_BGTD.new_zeros(shape, k_BGTD.dtype()), v_BGTD.new_zeros(shape, v_BGTD.dtype())};
   }
-  Layer& of_layer = layers_[static_cast<std::size_t>(layer)];
   KeysValues& held = of_layer.held;
   SINK_CHECK(held.k_BGKD.dim(0) == B, "cache",
              "keys are kept of " + std::to_string(held.k_BGKD.dim(0)) + " sequences, and those that follow are of " +
@@ -61,7 +61,7 @@ void KeyValueCache::advance(std::int64_t T) {
   length_ += T;
   constexpr std::int64_t kGroup = CacheRounding::kGroup;
   if (!rounding_.by_group() || read() % kGroup != 0) return;
-  for (Layer& layer : layers_) {
+  for (auto& [number, layer] : layers_) {
     rounding_.round(layer.held.k_BGKD, layer.held.v_BGKD, length_ - kGroup, length_, read() - kGroup);
     layer.rotated = std::min(layer.rotated, length_ - kGroup);
   }
@@ -73,7 +73,9 @@ void KeyValueCache::drop(std::int64_t begin, std::int64_t end) {
                  std::to_string(length_) + " that are held");
   SINK_CHECK(positions_ == Positions::of_cache || end == length_, "cache",
              "where keys have the positions of the text, only the last ones can be dropped", Exit::usage);
-  for (Layer& layer : layers_) {
+  SINK_CHECK(recurrences_.empty() || begin == end, "cache",
+             "layers without attention keep a state of all tokens, from which none can be dropped", Exit::usage);
+  for (auto& [number, layer] : layers_) {
     layer.rotated = std::min(layer.rotated, begin);
     for (Tensor* x_BGKD : {&layer.held.k_BGKD, &layer.held.v_BGKD})
       copy_cached_rows(x_BGKD->clone(), end, length_, *x_BGKD, begin);
@@ -83,13 +85,14 @@ void KeyValueCache::drop(std::int64_t begin, std::int64_t end) {
 }
 
 void KeyValueCache::drop_one(const std::vector<std::vector<std::int64_t>>& rows_LG) {
-  SINK_CHECK(positions_ == Positions::of_text && rows_LG.size() == layers_.size(), "cache",
-             "a row for each head is dropped where positions are those of the text");
-  for (std::size_t l = 0; l < layers_.size(); ++l)
-    for (Tensor* x_BGKD : {&layers_[l].held.k_BGKD, &layers_[l].held.v_BGKD}) {
+  SINK_CHECK(positions_ == Positions::of_text && rows_LG.size() == layers_.size() && recurrences_.empty(), "cache",
+             "a row for each head is dropped where all layers have keys, with the positions of the text", Exit::usage);
+  for (auto& [number, layer] : layers_)
+    for (Tensor* x_BGKD : {&layer.held.k_BGKD, &layer.held.v_BGKD}) {
+      const std::vector<std::int64_t>& rows_G = rows_LG[static_cast<std::size_t>(number)];
       const std::int64_t K = x_BGKD->dim(2), D = x_BGKD->dim(3);
-      for (std::size_t g = 0; g < rows_LG[l].size(); ++g) {
-        const std::int64_t head = static_cast<std::int64_t>(g) * K, row = rows_LG[l][g];
+      for (std::size_t g = 0; g < rows_G.size(); ++g) {
+        const std::int64_t head = static_cast<std::int64_t>(g) * K, row = rows_G[g];
         if (row < length_ - 1)
           x_BGKD->slice((head + row) * D, {D}).copy_from(x_BGKD->slice((head + length_ - 1) * D, {D}));
       }
@@ -100,20 +103,21 @@ void KeyValueCache::drop_one(const std::vector<std::vector<std::int64_t>>& rows_
 
 std::size_t KeyValueCache::bytes() const {
   std::size_t sum = 0;
-  for (const Layer& layer : layers_)
+  for (const auto& [number, layer] : layers_)
     sum += layer.held.k_BGKD.bytes() + layer.held.v_BGKD.bytes() + layer.rotated_BGKD.bytes();
+  for (const auto& [layer, held] : recurrences_) sum += held.before_BTE.bytes() + held.state_BHDD.bytes();
   return sum;
 }
 
 Tensor KeyValueCache::key_rows(std::int64_t layer, std::int64_t begin, std::int64_t end) const {
-  const Tensor& k_BGKD = layers_[static_cast<std::size_t>(layer)].held.k_BGKD;
+  const Tensor& k_BGKD = layers_.at(layer).held.k_BGKD;
   Tensor rows = k_BGKD.new_empty({k_BGKD.dim(0), k_BGKD.dim(1), end - begin, k_BGKD.dim(3)}, k_BGKD.dtype());
   copy_cached_rows(k_BGKD, begin, end, rows, 0);
   return rows;
 }
 
 const Tensor& KeyValueCache::set_rotated(std::int64_t layer, std::int64_t begin, const Tensor& rotated_BGTD) {
-  Layer& of_layer = layers_[static_cast<std::size_t>(layer)];
+  Layer& of_layer = layers_.at(layer);
   const Tensor& k_BGKD = of_layer.held.k_BGKD;
   if (!of_layer.rotated_BGKD.defined()) of_layer.rotated_BGKD = k_BGKD.new_zeros(k_BGKD.shape(), k_BGKD.dtype());
   copy_cached_rows(rotated_BGTD, 0, rotated_BGTD.dim(2), of_layer.rotated_BGKD, begin);

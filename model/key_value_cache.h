@@ -1,7 +1,8 @@
 // KeyValueCache: the keys and values of the tokens read so far, so that a new token computes only its own row. With a
-// cache in its ForwardContext, a model reads the tokens that follow.
+// cache in its ForwardContext, a model reads the tokens that follow. Layers without keys keep a state of fixed size.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "engine/tensor.h"
@@ -54,13 +55,18 @@ class KeyValueCache {
   Tensor rotated_keys(std::int64_t layer, std::int64_t T, const Rotate& rotate) {
     const std::int64_t begin = rotated_rows(layer), end = length_ + T;
     const Tensor k_BGTD = key_rows(layer, begin, end), rotated_BGTD = rotate(k_BGTD, begin);
-    return rotated_BGTD.same_data_ptr(k_BGTD) ? layers_[static_cast<std::size_t>(layer)].held.k_BGKD
-                                              : set_rotated(layer, begin, rotated_BGTD);
+    return rotated_BGTD.same_data_ptr(k_BGTD) ? layers_.at(layer).held.k_BGKD : set_rotated(layer, begin, rotated_BGTD);
   }
+  // What a layer without keys keeps: the last inputs of its convolution and the state of its recurrence. Undefined
+  // before the first token; the layer replaces both.
+  struct Recurrence {
+    Tensor before_BTE, state_BHDD;
+  };
+  Recurrence& recurrence(std::int64_t layer) { return recurrences_[layer]; }
   // Counts the T tokens that every layer has appended. With rounding by groups of tokens, they are of one group.
   void advance(std::int64_t T);
   // Drops cached tokens [begin, end); later ones move up. Throws Error (Exit::usage) if positions are those of the text
-  // and later tokens remain, since their distances would change.
+  // and later tokens remain, since their distances would change; or if a layer has a recurrence, which has read them.
   void drop(std::int64_t begin, std::int64_t end);
   // Drops another row of each head of every layer, whose place the last row takes: keys have the positions of the text,
   // and the rows no order.
@@ -74,7 +80,7 @@ class KeyValueCache {
     Tensor rotated_BGKD;       // undefined: keys have no positions of the cache
     std::int64_t rotated = 0;  // rows of it
   };
-  std::int64_t rotated_rows(std::int64_t layer) const { return layers_[static_cast<std::size_t>(layer)].rotated; }
+  std::int64_t rotated_rows(std::int64_t layer) const { return layers_.at(layer).rotated; }
   Tensor key_rows(std::int64_t layer, std::int64_t begin, std::int64_t end) const;
   const Tensor& set_rotated(std::int64_t layer, std::int64_t begin, const Tensor& rotated_BGTD);
 
@@ -83,7 +89,8 @@ class KeyValueCache {
   CacheWindow window_;
   CacheRounding rounding_;
   std::int64_t length_ = 0, dropped_ = 0;
-  std::vector<Layer> layers_;
+  std::map<std::int64_t, Layer> layers_;  // those with keys
+  std::map<std::int64_t, Recurrence> recurrences_;
 };
 
 }  // namespace sink

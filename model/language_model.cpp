@@ -98,7 +98,7 @@ double LanguageModel::training_flops(std::int64_t tokens, std::int64_t T) const 
     if (parameter->info().role == ParameterRole::weight)
       in_products += static_cast<double>(parameter->segment().size());
   // q k^T and a v: 4 T H D operations per token over the full pattern, half of them causal, times 3 for both passes.
-  double attention = 3.0 * 2.0 * static_cast<double>(T * sizes_.heads * sizes_.width_of_head() * sizes_.layers);
+  double attention = 3.0 * 2.0 * static_cast<double>(T * sizes_.heads * sizes_.width_of_head() * sizes_.attention_layers());
   return static_cast<double>(tokens) * (6 * in_products + attention);
 }
 

@@ -49,9 +49,10 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
                            std::to_string(blocks.size()) + " blocks (parameters/blocks.<l>, l from 0)");
   for (std::int64_t layer = 0; layer < s.layers; ++layer) {
     std::string block = "blocks." + std::to_string(layer);
-    require(block + ".attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.width_of_head(), s.width},
-            number("heads", s.heads) + ", " + number("kv_heads", s.kv_heads) +
-                (s.head_width > 0 ? ", " + number("head_width", s.head_width) : "") + " and " + width);
+    if (s.has_attention(layer))
+      require(block + ".attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.width_of_head(), s.width},
+              number("heads", s.heads) + ", " + number("kv_heads", s.kv_heads) +
+                  (s.head_width > 0 ? ", " + number("head_width", s.head_width) : "") + " and " + width);
     require(
         block + ".feed_forward.down.weight", {s.width, experts * s.feed_forward},
         number("feed_forward", s.feed_forward) + (mixture ? ", " + number("experts", experts) : "") + " and " + width);
@@ -79,6 +80,10 @@ void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoin
   SINK_CHECK(model.sizes().global_layers.empty() && model.sizes().rotary_layers.empty(), "checkpoint",
              "a checkpoint has no place for a list of layers with a window or without rotary positions: use the file "
              "of the model itself",
+             Exit::usage);
+  SINK_CHECK(!model.sizes().delta_alternating, "checkpoint",
+             "a checkpoint has no place for the order of heads that GGUF files have in gated delta rules: use the "
+             "folder of Hugging Face, or the file itself",
              Exit::usage);
   checkpoint.attributes["ablation"] = ablation.name;
   checkpoint.attributes["policies"] = ablation.policies;

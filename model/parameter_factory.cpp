@@ -66,6 +66,11 @@ const Parameter* ParameterFactory::linear_bias(const std::string& name, std::int
   return &parameters_.add({name, {out}, "out", ParameterRole::linear_bias, {Init::Kind::constant, 0}});
 }
 
+const Parameter& ParameterFactory::recurrence(const std::string& name, const Shape& shape, const std::string& axes,
+                                              std::int64_t in) {
+  return parameters_.add({name, shape, axes, ParameterRole::recurrence, init_of_sum(scheme_, in)});
+}
+
 const Parameter& ParameterFactory::normal_init(ParameterRole role, const std::string& name, const Shape& shape,
                                                const std::string& axes) {
   return parameters_.add({name, shape, axes, role, {Init::Kind::normal, 0.02}});

@@ -49,6 +49,8 @@ class ParameterFactory {
   // one matrix; and their biases, (out, E).
   const Parameter& stacked_linear(const std::string& name, std::int64_t out, std::int64_t in, std::int64_t E);
   const Parameter* linear_biases(const std::string& name, std::int64_t out, std::int64_t E, bool present);
+  // Of a recurrence: the values of a sum of `in` terms.
+  const Parameter& recurrence(const std::string& name, const Shape& shape, const std::string& axes, std::int64_t in);
   // Extra keys, values and logits, biases of scores: normal with deviation 0.02.
   const Parameter& normal_init(ParameterRole role, const std::string& name, const Shape& shape,
                                const std::string& axes);

@@ -43,6 +43,14 @@ const Settings<Sizes>& size_settings() {
       {"chosen-experts", model, &S::chosen_experts, "of them, by the router for every token; 0: 2", 0, 1024},
       {"shared-feed-forward", model, &S::shared_feed_forward,
        "width inside the shared expert (qwen2_moe); 0: feed-forward", 0, 262144},
+      {"attention-every", model, &S::attention_every,
+       "every so many blocks, one with attention, the others with a gated delta rule (qwen3_5: 4); 0: all", 0, 1024},
+      {"delta-heads", model, &S::delta_heads, "heads of gated delta rules; 0: heads", 0, 1024},
+      {"delta-key-heads", model, &S::delta_key_heads, "of them with own queries and keys; 0: all", 0, 1024},
+      {"delta-key-width", model, &S::delta_key_width, "width of a query or key of a delta rule; 0: head-width", 0,
+       4096},
+      {"delta-value-width", model, &S::delta_value_width, "width of a value of a delta rule; 0: head-width", 0, 4096},
+      {"convolution", model, &S::convolution, "tokens of the convolution before a delta rule; 0: 4", 0, 64},
   };
   return settings;
 }
@@ -60,6 +68,12 @@ Sizes resolve_defaults(Sizes sizes) {
   sizes.experts = sizes.expert_count();
   sizes.chosen_experts = sizes.top_k();
   sizes.shared_feed_forward = sizes.shared_width();
+  if (sizes.attention_every == 0) sizes.attention_every = 1;
+  if (sizes.delta_heads == 0) sizes.delta_heads = sizes.heads;
+  if (sizes.delta_key_heads == 0) sizes.delta_key_heads = sizes.delta_heads;
+  if (sizes.delta_key_width == 0) sizes.delta_key_width = sizes.head_width;
+  if (sizes.delta_value_width == 0) sizes.delta_value_width = sizes.head_width;
+  sizes.convolution = sizes.convolution_tokens();
   if (sizes.global_every == 1) sizes.window = 0;
   if (sizes.window == 0 || sizes.global_every > sizes.layers) sizes.global_every = 0;
   if (sizes.window == 0) sizes.global_layers.clear();
@@ -71,6 +85,13 @@ Sizes resolve_defaults(Sizes sizes) {
   return sizes;
 }
 
+std::string layers_with_attention(const Sizes& sizes) {
+  std::string text;
+  for (std::int64_t row = 0; row < sizes.attention_layers(); ++row)
+    text += (row > 0 ? ", " : "") + std::to_string(sizes.attention_layer(row));
+  return text;
+}
+
 std::string validate(const Sizes& s, const std::function<std::string(const std::string& flag)>& spelled) {
   auto number = [](std::int64_t value) { return std::to_string(value); };
   if (s.head_width == 0 && s.width % s.heads != 0)
@@ -79,6 +100,14 @@ std::string validate(const Sizes& s, const std::function<std::string(const std::
   if (s.heads % s.key_heads() != 0)
     return spelled("kv-heads") + " must divide " + spelled("heads") + ", got " + number(s.kv_heads) +
            " heads of keys and values and " + number(s.heads) + " heads";
+  if (s.attention_every > s.layers)
+    return spelled("attention-every") + " must be at most " + spelled("layers") + ", got " + number(s.attention_every) +
+           " and " + number(s.layers);
+  if (const std::int64_t of_values = s.delta_heads > 0 ? s.delta_heads : s.heads,
+      of_keys = s.delta_key_heads > 0 ? s.delta_key_heads : of_values;
+      of_values % of_keys != 0)
+    return spelled("delta-key-heads") + " must divide " + spelled("delta-heads") + ", got " + number(of_keys) +
+           " and " + number(of_values);
   if (s.prefix >= s.context)
     return spelled("prefix") + " must be less than " + spelled("context") + ", got a prefix of " + number(s.prefix) +
            " and a context of " + number(s.context);

@@ -16,6 +16,8 @@ std::string option_of_size(const std::string& flag);
 
 // Returns equal Sizes for equal models. A 0 that means a default becomes the default; a size without effect becomes 0.
 Sizes resolve_defaults(Sizes sizes);
+// "3, 7, 11": the blocks with attention, for messages.
+std::string layers_with_attention(const Sizes& sizes);
 
 // Returns why these sizes, each within its bounds, make no model together, or an empty string: heads that do not divide
 // the width (without a head width), kv_heads that do not divide heads, a prefix not shorter than the context. `spelled`

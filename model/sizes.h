@@ -42,11 +42,18 @@ struct Sizes {
   std::int64_t experts = 0;              // E experts of a mixture, each of width F; 0: 8
   std::int64_t chosen_experts = 0;       // top k for every token; 0: 2
   std::int64_t shared_feed_forward = 0;  // width inside the expert that all tokens go through; 0: F
+  std::int64_t attention_every = 0;    // every n-th block has attention, the others a gated delta rule; 0: all have it
+  std::int64_t delta_heads = 0;        // H of delta rules, those of values; 0: heads
+  std::int64_t delta_key_heads = 0;    // their heads of queries and keys; 0: delta_heads
+  std::int64_t delta_key_width = 0;    // elements of a query or key of a delta rule; 0: D
+  std::int64_t delta_value_width = 0;  // and of a value; 0: D
+  std::int64_t convolution = 0;        // tokens of the convolution before a delta rule; 0: 4
 
   // From files of other programs: no settings, and no part of a checkpoint. The lists have a value for each block,
   // where the blocks without a window, or those that rotate, are no "every n-th"; empty: global_every and no_rope_every
   // hold.
   LongRope long_rope = {};
+  bool delta_alternating = false;  // heads of a delta rule read key heads in turn, not adjacent ones the same
   std::vector<bool> global_layers = {}, rotary_layers = {};
 
   std::int64_t width_of_head() const { return head_width > 0 ? head_width : width / heads; }  // D
@@ -58,6 +65,16 @@ struct Sizes {
   std::int64_t expert_count() const { return experts > 0 ? experts : 8; }
   std::int64_t top_k() const { return chosen_experts > 0 ? chosen_experts : 2; }
   std::int64_t shared_width() const { return shared_feed_forward > 0 ? shared_feed_forward : feed_forward; }
+  std::int64_t convolution_tokens() const { return convolution > 0 ? convolution : 4; }
+  // Whether block `layer`, from 0, has attention; how many have; the place of one among them, and the block at a place.
+  bool has_attention(std::int64_t layer) const { return attention_every <= 1 || (layer + 1) % attention_every == 0; }
+  std::int64_t attention_layers() const { return attention_every <= 1 ? layers : layers / attention_every; }
+  std::int64_t attention_row(std::int64_t layer) const {
+    return attention_every <= 1 ? layer : (layer + 1) / attention_every - 1;
+  }
+  std::int64_t attention_layer(std::int64_t row) const {
+    return attention_every <= 1 ? row : (row + 1) * attention_every - 1;
+  }
   std::int64_t first_context() const { return rotary_context > 0 ? rotary_context : context; }
   // Whether queries and keys of block `layer`, from 0, rotate.
   bool rotates(std::int64_t layer) const {

@@ -31,6 +31,7 @@ concept SpecLike = requires {
   typename S::FeedForward;   // the sublayer after attention                (model/feed_forward/)
   typename S::Heads;         // how the heads of attention join             (model/heads/)
   typename S::QueryKeyNorm;  // whether queries and keys are normed         (model/query_key_norm/)
+  typename S::Mixer;         // attention or another mixer, by the block    (model/mixer/)
   typename S::Features;      // feature map of queries and keys             (model/features/)
   typename S::Attention;     // similarity, divisor and their constants     (model/attention/constants.h)
   typename S::Extra;         // extra keys, values and tokens               (model/extra/)
@@ -50,6 +51,7 @@ constexpr void for_each_policy(F&& f) {
   f.template operator()<AttentionPolicy<typename S::Attention>>("attention", "");
   f.template operator()<typename S::Heads>("heads", "ConcatHeads");
   f.template operator()<typename S::QueryKeyNorm>("query_key_norm", "NoQueryKeyNorm");
+  f.template operator()<typename S::Mixer>("mixer", "Attention");
   f.template operator()<typename S::Features>("features", "IdentityFeatures");
   f.template operator()<typename S::Extra>("extra", "NoExtra");
   f.template operator()<typename S::Gate>("gate", "NoGate");
@@ -118,6 +120,20 @@ concept PlacementPolicy = MadePerBlock<typename P::template Norms<Norm>> &&
              const AnyFeedForward<typename P::template Norms<Norm>>& feed_forward, const ForwardContext& ctx) {
   { P::block(x, attention, feed_forward, ctx) } -> std::convertible_to<Residual>;
   { P::kFinalNorm } -> std::convertible_to<bool>;
+};
+
+// Layer<Attention>: the sublayer that mixes tokens, Layer(make, prefix, position, layer); Attention(make, prefix,
+// position) is that with attention.
+struct AnyMixed {
+  AnyMixed(ParameterFactory&, const std::string&, int position);
+  Var operator()(const Var& h_BTC, const ForwardContext& ctx) const;
+};
+template <class M>
+concept MixerPolicy =
+    std::constructible_from<typename M::template Layer<AnyMixed>, ParameterFactory&, const std::string&, int,
+                            std::int64_t>&& requires(const typename M::template Layer<AnyMixed>& layer, const Var& h,
+                                                     const ForwardContext& ctx) {
+  { layer(h, ctx) } -> std::same_as<Var>;
 };
 
 // width: the length of a joined row; join: (B, H, T, D) -> (B, T, width).
@@ -215,6 +231,9 @@ consteval bool contracts_hold() {
         QueryKeyNormPolicy<typename S::QueryKeyNorm>,
         "QueryKeyNorm needs QueryKeyNorm(ParameterFactory&, prefix), query(q, ctx) and key(k), each const and "
         "giving a Var");
+    static_assert(MixerPolicy<typename S::Mixer>,
+                  "Mixer needs Layer<Attention> with Layer(ParameterFactory&, prefix, position, layer) and a const "
+                  "layer(h, ctx) giving a Var");
     static_assert(FeaturesPolicy<typename S::Features>,
                   "Features needs Features(ParameterFactory&, prefix) and a const features(x) giving a Var");
     static_assert(attention_op_is_complete<typename AttentionPolicy<typename S::Attention>::Op>());

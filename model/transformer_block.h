@@ -50,7 +50,7 @@ class Block {
 
   // Keeps a reference to `position`.
   Block(ParameterFactory& make, std::int64_t layer, const typename Spec::Position& position)
-      : attention_(make, name(layer) + ".attention", SublayerKind::attention, position),
+      : attention_(make, name(layer) + ".attention", SublayerKind::attention, position, layer),
         feed_forward_(make, name(layer) + ".feed_forward", SublayerKind::feed_forward, Spec::LinearBias::kFeedForward),
         layer_(layer) {}
 
@@ -74,7 +74,7 @@ class Block {
   }
   static std::string name(std::int64_t layer) { return "blocks." + std::to_string(layer); }
 
-  Sublayer<Norms, AttentionLayer<Spec>> attention_;
+  Sublayer<Norms, typename Spec::Mixer::template Layer<AttentionLayer<Spec>>> attention_;
   Sublayer<Norms, typename Spec::FeedForward> feed_forward_;
   std::int64_t layer_;
 };

@@ -218,8 +218,8 @@ void require_read_sizes(const IsGiven& is_given, const RunConfig& config, const 
   };
   const bool rotates =
       !has_one_of("position", {"NoPosition", "Learned", "Sinusoidal", "Alibi", "T5Relative", "BucketIndex"});
-  const bool has_experts = !has_one_of("feed_forward", {"Relu", "ReluSquared", "Gelu", "GeluTanh", "Swish", "SwiGlu",
-                                                        "ReGlu", "GeGlu", "GeGluTanh"});
+  const bool has_experts = !has_one_of(
+      "feed_forward", {"Relu", "ReluSquared", "Gelu", "GeluTanh", "Swish", "SwiGlu", "ReGlu", "GeGlu", "GeGluTanh"});
   struct Need {
     std::string what;
     bool is_met;
@@ -231,6 +231,9 @@ void require_read_sizes(const IsGiven& is_given, const RunConfig& config, const 
        {"rotary-base", "rotary-part", "rotary-factor", "rotary-local-base", "rotary-context", "no-rope-every"}},
       {"a mixture of experts", has_experts, {"experts", "chosen-experts"}},
       {"a shared expert", has_experts && policies.find("AndShared") != std::string::npos, {"shared-feed-forward"}},
+      {"layers without attention",
+       policies.find("mixer=DeltaNet") != std::string::npos,
+       {"attention-every", "delta-heads", "delta-key-heads", "delta-key-width", "delta-value-width", "convolution"}},
       {"--window", config.window > 0, {"global-every", "rotary-local-base"}},
       {"--rotary-factor", config.rotary_factor > 0, {"rotary-context"}},
   };

@@ -84,12 +84,12 @@ std::string massive_line(const AttentionSummary& summary) {
          (ratio > 10 ? ": a massive activation.\n" : ".\n");
 }
 
-// One character for each layer, from ▁ (0) to █ (1).
+// One character for each layer, from ▁ (0) to █ (1); · for one without attention.
 std::string layer_line(const AttentionSummary& summary) {
   static const char* const kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
   std::string bars;
   for (double alpha : summary.alpha_1_by_layer())
-    bars += kBars[static_cast<std::size_t>(std::clamp(alpha, 0.0, 0.999) * 8)];
+    bars += std::isnan(alpha) ? "·" : kBars[static_cast<std::size_t>(std::clamp(alpha, 0.0, 0.999) * 8)];
   return "alpha_1 by layer: 0 " + bars + " " + std::to_string(summary.layers - 1) + "\n";
 }
 

@@ -24,11 +24,11 @@ std::string attention_table(const AttentionSummary& summary, const SummaryLabels
 
 // {"schema": 1, "model", "ablation", "policies", "context" (of the model; the text may be longer), "tokens": [T],
 //  "token_text": [T], "begin": {"added", "why"}, "loss" (null for one token, and for a backbone without unembedding),
-//  "alpha_1", "even_alpha_1", "first_key_rows": [layer] (how many queries see the first token; alpha_k is the mean over
-//  those that see token k), "sink_1" (percent of heads above 0.3), "alpha_star" and "even_alpha_star" (null without an
-//  extra key), "secondary_sinks": [{"position", "heads", "first_layer", "last_layer", "layers"}], "hidden_norm": [0 ...
-//  L][T], "value_norm": [layer][T], "heads": [{"layer", "head", "alpha": [T], "alpha_star", "self", "previous",
-//  "row_sum"}]}
+//  "alpha_1", "even_alpha_1", "first_key_rows": [layer with attention] (how many queries see the first token; alpha_k
+//  is the mean over those that see token k), "sink_1" (percent of heads above 0.3), "alpha_star" and "even_alpha_star"
+//  (null without an extra key), "secondary_sinks": [{"position", "heads", "first_layer", "last_layer", "layers"}],
+//  "hidden_norm": [0 ... L][T], "value_norm": [layer][T] (of a layer without attention []), "heads": [{"layer", "head",
+//  "alpha": [T], "alpha_star", "self", "previous", "row_sum"}]}
 // Layers and heads count from 0, positions from 1.
 std::string attention_json(const AttentionSummary& summary, const SummaryLabels& labels);
 

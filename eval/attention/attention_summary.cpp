@@ -139,6 +139,8 @@ struct SummaryHooks final : HiddenStateHooks {
   void attention(AttentionPoint& point) override {
     if (point.has_extra_key) summary.extra = Evaluation::Extra::key;
     visitor.attention(point);
+    summary.value_norm_LT.resize(static_cast<std::size_t>(point.layer));  // empty for layers without attention
+    summary.rows_LT.resize(static_cast<std::size_t>(point.layer));
     summary.value_norm_LT.push_back(vector_norms(point.v_BGTD, T));
     const std::vector<double> rows_X = rows_that_see(sizes, point.layer, T, extra_tokens, 1, T + extra_tokens)[0];
     summary.rows_LT.emplace_back(rows_X.begin() + extra_tokens, rows_X.end());
@@ -202,14 +204,17 @@ double AttentionSummary::sink_1(double epsilon) const {
 
 std::vector<std::int64_t> AttentionSummary::first_key_rows() const {
   std::vector<std::int64_t> rows_L;
-  for (const auto& rows_T : rows_LT) rows_L.push_back(static_cast<std::int64_t>(rows_T.front()));
+  for (const auto& rows_T : rows_LT)
+    if (!rows_T.empty()) rows_L.push_back(static_cast<std::int64_t>(rows_T.front()));
   return rows_L;
 }
 
 std::vector<double> AttentionSummary::alpha_1_by_layer() const {
-  std::vector<double> alpha_L(static_cast<std::size_t>(layers), 0);
-  for (const HeadSummary& head : head_LH)
-    alpha_L[static_cast<std::size_t>(head.layer)] += head.alpha_1() / static_cast<double>(heads);
+  std::vector<double> alpha_L(static_cast<std::size_t>(layers), kNotMeasured);
+  for (const HeadSummary& head : head_LH) {
+    double& alpha = alpha_L[static_cast<std::size_t>(head.layer)];
+    alpha = (head.head == 0 ? 0 : alpha) + head.alpha_1() / static_cast<double>(heads);
+  }
   return alpha_L;
 }
 

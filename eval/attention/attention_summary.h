@@ -36,17 +36,17 @@ struct AttentionSummary {
   Evaluation::Extra extra = Evaluation::Extra::none;
   double loss = std::numeric_limits<double>::quiet_NaN();  // nats per token; NaN for one token, or without logits
   double even_alpha_1 = 0, even_alpha_star = 0;            // if every row were even (even_attention.h)
-  std::vector<HeadSummary> head_LH;                        // all heads, by layer
-  std::vector<std::vector<double>> rows_LT;                // [layer]: how many rows see token t
+  std::vector<HeadSummary> head_LH;                        // all heads of layers with attention, by layer
+  std::vector<std::vector<double>> rows_LT;                // [layer]: how many rows see token t; empty: no attention
   // Lengths of vectors at the tokens of the text.
   std::vector<std::vector<double>> hidden_norm_LT;  // |h_t|, [0 ... L]: 0 is the embedding, l the output of block l - 1
-  std::vector<std::vector<double>> value_norm_LT;   // |v_t|, [layer], mean over the heads of values
+  std::vector<std::vector<double>> value_norm_LT;   // |v_t|, [layer], mean over the heads of values; or empty
 
   double alpha_1() const;  // mean over heads
   double alpha_star() const;
   double sink_1(double epsilon) const;               // percentage of heads whose alpha_1 is above epsilon
-  std::vector<std::int64_t> first_key_rows() const;  // [layer]: rows that see the first token
-  std::vector<double> alpha_1_by_layer() const;
+  std::vector<std::int64_t> first_key_rows() const;  // [layer with attention]: rows that see the first token
+  std::vector<double> alpha_1_by_layer() const;      // NaN: no attention
   // |h_1| / mean_{t > 1} |h_t| where it is largest, the massive activation; and l of hidden_norm_LT.
   std::pair<double, std::int64_t> massive_ratio() const;
 };

@@ -105,7 +105,9 @@ std::string view_page(const AttentionSummary& summary, const SummaryLabels& labe
   const bool extra = summary.extra != Evaluation::Extra::none;
   json alpha = json::array(), star = json::array(), self = json::array(), texts = json::array(), sinks = json::array();
   double row_sum = 0;
+  json attention = json::array();  // the layers that have it
   for (const HeadSummary& head : summary.head_LH) {
+    if (head.head == 0) attention.push_back(head.layer);
     alpha.push_back(head.alpha_1());
     star.push_back(head.alpha_star);
     self.push_back(head.self);
@@ -115,6 +117,7 @@ std::string view_page(const AttentionSummary& summary, const SummaryLabels& labe
   for (const SecondarySink& sink : secondary_sinks(summary)) sinks.push_back({sink.position - 1, sink.heads});
   const json data{{"layers", summary.layers},
                   {"heads", summary.heads},
+                  {"attention", attention},
                   {"tokens", texts},
                   {"cell", maps.cell()},
                   {"square", maps.is_square()},

@@ -4,6 +4,7 @@
 
 #include "autograd/tape.h"
 #include "eval/input_tokens.h"
+#include "model/size_settings.h"
 
 namespace sink {
 namespace {
@@ -81,6 +82,10 @@ Explanation explain(LanguageModel& model, const Tensor& tokens_1T, const Explain
   e.layer = options.place.layer, e.head = options.place.head,
   e.query = options.place.query.value_or(options.backward ? positions - 2 : positions - 1);
   require_below("--layer", e.layer, sizes.layers, "the layers of the model");
+  if (!sizes.has_attention(e.layer))
+    throw Error(
+        "--layer must be one with attention, of " + layers_with_attention(sizes) + "; got " + std::to_string(e.layer),
+        Exit::usage);
   require_below("--head", e.head, sizes.heads, "the heads of a layer");
   require_below("--query", e.query, positions,
                 model.extra_tokens() > 0 ? "the positions of the text, the model's own token first"

@@ -6,7 +6,8 @@ namespace sink {
 
 void HeavyHitters::attention(AttentionPoint& point) {
   const std::int64_t H = point.q_BHTD.dim(1), T = point.q_BHTD.dim(2), G = point.k_BGTD.dim(1);
-  if (static_cast<std::int64_t>(rows_LGK_.size()) <= point.layer) rows_LGK_.resize(rows_LGK_.size() + 1);
+  if (static_cast<std::int64_t>(rows_LGK_.size()) <= point.layer)
+    rows_LGK_.resize(static_cast<std::size_t>(point.layer + 1));
   auto& rows_GK = rows_LGK_[static_cast<std::size_t>(point.layer)];
   rows_GK.resize(static_cast<std::size_t>(G));
   for (auto& rows_K : rows_GK)

@@ -205,7 +205,7 @@ class HeadHooks final : public ForwardHooks {
  private:
   void change(const Intervention& one, std::int64_t layer, Tensor& o_BHTD) const {
     if (one.what == What::patch) {
-      const Tensor source = source_->heads_BHTD[static_cast<std::size_t>(layer)].to(DType::F64);
+      const Tensor source = source_->heads_BHTD.at(layer).to(DType::F64);
       const auto from = view<double, 4>(source);
       replace_vectors(o_BHTD, one, extra_tokens_, [&](auto h, auto t, auto d) { return from(0, h, t, d); });
     } else if (one.mean_value) {
@@ -283,20 +283,20 @@ struct QuantiseHooks final : ForwardHooks {
 }  // namespace
 
 void ValueSums::attention(AttentionPoint& point) {
-  const std::size_t layer = static_cast<std::size_t>(point.layer);
-  if (layer == 0) sequences_ += point.v_BGTD.dim(0);
-  const auto add_to = [&](std::vector<Tensor>& sums, const Tensor& x_BHTD) {
-    if (sums.size() <= layer) sums.push_back(Tensor::zeros({x_BHTD.dim(1), x_BHTD.dim(2), x_BHTD.dim(3)}, DType::F64));
+  if (sums_GTD_.empty() || sums_GTD_.begin()->first == point.layer) sequences_ += point.v_BGTD.dim(0);
+  const auto add_to = [&](std::map<std::int64_t, Tensor>& all, const Tensor& x_BHTD) {
+    Tensor& sums = all[point.layer];
+    if (!sums.defined()) sums = Tensor::zeros({x_BHTD.dim(1), x_BHTD.dim(2), x_BHTD.dim(3)}, DType::F64);
     const Tensor added = x_BHTD.to(DType::F64);
     auto x = view<double, 4>(added);
-    for (std::size_t b = 0; b < x.shape(0); ++b) view<double, 3>(sums[layer]) += xt::view(x, b);
+    for (std::size_t b = 0; b < x.shape(0); ++b) view<double, 3>(sums) += xt::view(x, b);
   };
   add_to(sums_GTD_, point.v_BGTD);
   add_to(outputs_HTD_, point.o_BHTD.value());
 }
 
 Tensor ValueSums::mean_output(std::int64_t layer) const {
-  const Tensor& sums_HTD = outputs_HTD_[static_cast<std::size_t>(layer)];
+  const Tensor& sums_HTD = outputs_HTD_.at(layer);
   const std::int64_t tokens = sums_HTD.dim(1) - extra_tokens_;
   Tensor mean_HD = Tensor::zeros({sums_HTD.dim(0), sums_HTD.dim(2)}, DType::F64);
   auto mean = view<double, 2>(mean_HD);
@@ -307,7 +307,7 @@ Tensor ValueSums::mean_output(std::int64_t layer) const {
 }
 
 Tensor ValueSums::mean(std::int64_t layer, const std::vector<std::int64_t>& tokens) const {
-  const Tensor& sums_GTD = sums_GTD_[static_cast<std::size_t>(layer)];
+  const Tensor& sums_GTD = sums_GTD_.at(layer);
   const std::int64_t T = sums_GTD.dim(1), others = T - extra_tokens_ - static_cast<std::int64_t>(tokens.size());
   auto sums = view<double, 3>(sums_GTD);
   Tensor mean_GD = Tensor::zeros({sums_GTD.dim(0), sums_GTD.dim(2)}, DType::F64);

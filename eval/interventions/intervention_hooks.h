@@ -1,6 +1,7 @@
 // The forward hooks that carry out an intervention.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -24,15 +25,16 @@ class ValueSums final : public ForwardHooks {
 
  private:
   std::int64_t extra_tokens_, sequences_ = 0;
-  std::vector<Tensor> sums_GTD_, outputs_HTD_;  // [layer] F64
+  std::map<std::int64_t, Tensor> sums_GTD_, outputs_HTD_;  // by layer with attention, F64
 };
 
 // The activations of another text, which `patch` puts in the place of those of the text that is measured.
 struct SourceActivations final : ForwardHooks {
-  std::vector<Tensor> heads_BHTD, residuals_BTC;  // [layer]; the extra tokens of the model come first
+  std::map<std::int64_t, Tensor> heads_BHTD;  // by layer with attention; the extra tokens of the model come first
+  std::vector<Tensor> residuals_BTC;          // [layer]; likewise
 
   SourceActivations(LanguageModel& model, const Tensor& tokens_1T) { model.logits(tokens_1T, {.hooks = this}); }
-  void attention(AttentionPoint& point) override { heads_BHTD.push_back(point.o_BHTD.value().clone()); }
+  void attention(AttentionPoint& point) override { heads_BHTD[point.layer] = point.o_BHTD.value().clone(); }
   void residual_post(std::int64_t, Residual& x) override { residuals_BTC.push_back(x.sum().value().clone()); }
 };
 

@@ -14,6 +14,7 @@
 #include "eval/interventions/quantisation.h"
 #include "eval/sink/evaluation.h"
 #include "eval/vector_statistics.h"
+#include "model/size_settings.h"
 
 namespace sink {
 namespace {
@@ -240,6 +241,7 @@ std::vector<Intervention> by_places(const std::vector<Intervention>& interventio
         intervention.per_head ? all_of(intervention.heads, 0, sizes.heads) : all_of(intervention.tokens, 1, T);
     for (std::int64_t layer : all_of(intervention.layers, 0, sizes.layers))
       for (std::int64_t at : places) {
+        if (intervention.per_head && !sizes.has_attention(layer)) continue;
         one.layers = {layer};
         place = {at};
         one.name = intervention.name + " layer " + std::to_string(layer) +
@@ -349,9 +351,17 @@ void require_places(const Intervention& intervention, const Sizes& sizes, std::i
   };
   for (std::int64_t token : intervention.tokens) require("token", token, 1, T);
   for (std::int64_t layer : intervention.layers) require("layer", layer, 0, sizes.layers - 1);
+  const bool is_of_stream = intervention.what == What::clip || intervention.of_residual;
+  const auto require_attention = [&](std::int64_t layer) {
+    SINK_CHECK(is_of_stream || sizes.has_attention(layer), "interventions",
+               (intervention.origin.empty() ? "" : intervention.origin + ": ") + "the layer must have attention, as " +
+                   layers_with_attention(sizes) + "; got " + std::to_string(layer),
+               Exit::usage);
+  };
+  for (std::int64_t layer : intervention.layers) require_attention(layer);
   for (std::int64_t head : intervention.heads) require("head", head, 0, sizes.heads - 1);
   for (const auto& [layer, head] : intervention.layer_heads)
-    require("layer", layer, 0, sizes.layers - 1), require("head", head, 0, sizes.heads - 1);
+    require("layer", layer, 0, sizes.layers - 1), require("head", head, 0, sizes.heads - 1), require_attention(layer);
   if (intervention.what != What::patch) return;
   const std::int64_t in_source = intervention.source_BT.dim(1);
   SINK_CHECK(!intervention.tokens.empty() || in_source == T, "interventions",

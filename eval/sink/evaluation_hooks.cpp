@@ -102,17 +102,22 @@ EvaluationHooks::EvaluationHooks(const Sizes& sizes, std::int64_t extra_tokens, 
       extra_tokens_(extra_tokens),
       K_(std::min(T, options.positions)),
       scores_only_(options.scores_only),
-      raw_(sequences, sizes.layers, sizes.heads, T, K_),
-      proxy_(sequences, sizes.layers, sizes.heads, T, K_) {
-  later_rows_.assign(static_cast<std::size_t>(sizes.layers), 0);
+      raw_(sequences, sizes.attention_layers(), sizes.heads, T, K_),
+      proxy_(sequences, sizes.attention_layers(), sizes.heads, T, K_) {
+  const std::int64_t rows = sizes.attention_layers();
+  later_rows_.assign(static_cast<std::size_t>(rows), 0);
   sums_.sequences = sequences;
   sums_.context = T;
-  for (std::int64_t layer = 0; layer < sizes.layers; ++layer)
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t layer = sizes.attention_layer(row);
+    if (rows < sizes.layers) sums_.attention_layers.push_back(layer);
     sums_.first_key_rows.push_back(
         static_cast<std::int64_t>(rows_that_see(sizes, layer, T, extra_tokens, 1, extra_tokens + 1)[0].back()));
+  }
   for_each_sum(sums_, [&]<class Sums>(const Measure& measure, Sums& values) {
     const OfVectors* of = source_of<OfVectors>(measure);
-    const std::int64_t layers = sizes.layers + (of && of->vectors == Vectors::hidden);
+    const bool of_stream = of && (of->vectors == Vectors::hidden || of->vectors == Vectors::before_norm);
+    const std::int64_t layers = (of_stream ? sizes.layers : rows) + (of && of->vectors == Vectors::hidden);
     if constexpr (std::is_same_v<Sums, ValueTable>)
       values = zeros(layers, of ? T + extra_tokens : sizes.heads);
     else
@@ -145,12 +150,13 @@ void EvaluationHooks::residual_before_norm(std::int64_t layer, const Tensor& x_B
 
 void EvaluationHooks::attention(AttentionPoint& point) {
   const AttentionStatistics s = point.statistics(K_ + extra_tokens_);
-  const auto layer = static_cast<std::size_t>(point.layer);
+  const std::int64_t row = sizes_.attention_row(point.layer);
+  const auto layer = static_cast<std::size_t>(row);
   extra_key_ = point.has_extra_key;
   const ValueTable rows_BX = rows_that_see(sizes_, point.layer, sums_.context, extra_tokens_, s.column_raw_BHX.dim(0),
                                            K_ + extra_tokens_, documents_);
-  raw_.store(sequence_, point.layer, s.column_raw_BHX, rows_BX, extra_tokens_, extra_key_, s.extra_raw_BH);
-  proxy_.store(sequence_, point.layer, s.column_proxy_BHX, rows_BX, extra_tokens_, extra_key_, s.extra_proxy_BH);
+  raw_.store(sequence_, row, s.column_raw_BHX, rows_BX, extra_tokens_, extra_key_, s.extra_raw_BH);
+  proxy_.store(sequence_, row, s.column_proxy_BHX, rows_BX, extra_tokens_, extra_key_, s.extra_proxy_BH);
   if (scores_only_) return;
   for (const std::vector<double>& rows_X : rows_BX) later_rows_[layer] += rows_X[0] > 1;
   const MeasuredPoint measured{point, rows_BX, extra_tokens_, K_ + extra_tokens_};
@@ -167,8 +173,8 @@ void EvaluationHooks::attention(AttentionPoint& point) {
                   of->is_sum ? 1 / static_cast<double>(sums_.context + extra_tokens_) : 1);
     }
   });
-  add_vectors(Vectors::key, point.layer, point.k_BGTD);
-  add_vectors(Vectors::value, point.layer, point.v_BGTD);
+  add_vectors(Vectors::key, row, point.k_BGTD);
+  add_vectors(Vectors::value, row, point.v_BGTD);
 }
 
 void EvaluationHooks::add_losses(const Tensor& loss_BT) {

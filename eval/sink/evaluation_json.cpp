@@ -172,6 +172,7 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   json["extra"] = kExtraNames[static_cast<std::size_t>(e.extra)];
   json["sink_epsilon"] = e.sink_epsilon;
   json["first_key_rows"] = e.first_key_rows;
+  if (!e.attention_layers.empty()) json["attention_layers"] = e.attention_layers;
   add_measures(json, e, about);
   add_by_length(json, e.by_length);
   // Token texts can end inside a character: replaced instead of refused.

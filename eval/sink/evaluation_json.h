@@ -49,6 +49,9 @@ struct EvaluationContext {
 //   sink_epsilon                       the thresholds; 0.3 is the paper's
 //   first_key_rows                     [layer]: rows that see the first token, by which its column sum is divided
 //                                      (of one document): all, but in layers with a shorter window
+//   attention_layers                   where some layers have no attention, those that have: the layers of
+//   first_key_rows,
+//                                      maps and all measures but those of the residual stream
 //   by_length                          {length, epsilon, alpha_k[_raw]: [T][k], sink_k[_raw]: [T][epsilon][k],
 //                                      alpha_star[_raw]: [T], sink_star[_raw]: [T][epsilon]} of the first T tokens,
 //                                      with --length or --epsilon

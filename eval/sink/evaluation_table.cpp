@@ -50,11 +50,12 @@ std::string scalar_lines(const Evaluation& e) {
 }
 
 std::string layer_line(const Evaluation& e, std::size_t layer) {
+  const auto at = static_cast<std::size_t>(e.layer_of_row(layer));
   const auto& alpha = e.proxy.alpha_1_layer_head[layer];
   auto strongest = std::max_element(alpha.begin(), alpha.end());
-  return str_format("%5zu %8.3f %4td %7.2f %7.2f %7.2f | %8.2f %7.2f %6.2f | %8.2f %7.2f %6.2f\n", layer, *strongest,
+  return str_format("%5zu %8.3f %4td %7.2f %7.2f %7.2f | %8.2f %7.2f %6.2f | %8.2f %7.2f %6.2f\n", at, *strongest,
                     strongest - alpha.begin(), mean(e.row_sum_layer_head[layer]), mean(e.entropy_layer_head[layer]),
-                    e.massive_ratio[layer + 1], mean(e.first_key_dot[layer]), mean(e.first_key_norm_product[layer]),
+                    e.massive_ratio[at + 1], mean(e.first_key_dot[layer]), mean(e.first_key_norm_product[layer]),
                     mean(e.first_key_cosine[layer]), mean(e.other_keys_dot[layer]),
                     mean(e.other_keys_norm_product[layer]), mean(e.other_keys_cosine[layer]));
 }

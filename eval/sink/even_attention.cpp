@@ -87,9 +87,10 @@ EvenAttention even_attention(const VisibleKeys& keys) {
 
 VisibleKeys visible_keys(const Sizes& sizes, std::int64_t T, std::int64_t extra_tokens, bool extra_key) {
   std::int64_t global_layers = 0;
-  for (std::int64_t layer = 0; layer < sizes.layers; ++layer) global_layers += sizes.is_global(layer);
+  for (std::int64_t row = 0; row < sizes.attention_layers(); ++row)
+    global_layers += sizes.is_global(sizes.attention_layer(row));
   return {.T = T,
-          .layers = sizes.layers,
+          .layers = sizes.attention_layers(),
           .window = sizes.window,
           .prefix = sizes.prefix,
           .global_layers = global_layers,

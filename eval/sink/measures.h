@@ -54,6 +54,11 @@ struct Evaluation {
   enum class Extra { none, key, token, unknown } extra = Extra::none;
   std::vector<double> sink_epsilon{kSinkEpsilons.begin(), kSinkEpsilons.end()};
   std::vector<std::int64_t> first_key_rows;  // [layer]: rows that see the first token, where all are one document
+  // Where some layers have no attention, those that have: the rows of all tables but those of the residual stream.
+  std::vector<std::int64_t> attention_layers;
+  std::int64_t layer_of_row(std::size_t row) const {
+    return attention_layers.empty() ? static_cast<std::int64_t>(row) : attention_layers[row];
+  }
 
   // The measures; kMeasures explains them.
   double loss = kNotMeasured;

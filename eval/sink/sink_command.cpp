@@ -23,6 +23,7 @@
 #include "eval/sink/measured_input.h"
 #include "eval/sink/trained_on.h"
 #include "eval/text_sequences.h"
+#include "model/size_settings.h"
 
 namespace sink {
 namespace {
@@ -66,7 +67,10 @@ PatternChoice pattern_choice(const std::string& map, const Sizes& sizes) {
     throw Error("--map must be of a layer from 0 to " + std::to_string(sizes.layers - 1) + " and a head from 0 to " +
                     std::to_string(sizes.heads - 1) + ", got `" + map + "`",
                 Exit::usage);
-  return {.layer_head = std::pair<std::int64_t, std::int64_t>{layer, head}};
+  if (!sizes.has_attention(layer))
+    throw Error("--map must be of a layer with attention, of " + layers_with_attention(sizes) + "; got `" + map + "`",
+                Exit::usage);
+  return {.layer_head = std::pair<std::int64_t, std::int64_t>{sizes.attention_row(layer), head}};
 }
 
 // `kind`: "random" or "repeated". With a prefix, targets that the model sees are ignored.

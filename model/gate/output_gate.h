@@ -44,7 +44,7 @@ struct ElementGate : OutputGate {
       : OutputGate(make, prefix, make.sizes().heads * make.sizes().width_of_head()) {}
 };
 
-// One gate per element, without an upper bound: silu in place of sigmoid (`output_gate_type: swish` of Qwen).
+// One gate per element, without an upper bound: silu in place of sigmoid.
 struct SwishGate : OutputGate {
   static std::string name() { return "SwishGate"; }
   SwishGate(ParameterFactory& make, const std::string& prefix)

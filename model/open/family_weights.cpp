@@ -70,14 +70,17 @@ std::optional<RowLayout> layout_in(const StoredTensor& stored, const TensorPlace
   const std::int64_t columns = vector ? 1 : parameter[1], E = place.experts == ExpertAxis::none ? 1 : experts;
   const std::int64_t matrices = place.experts == ExpertAxis::rows && !vector ? E : 1;
   const bool one_row =
-      parameter == Shape{1, columns} && stored.shape == Shape{columns};  // GGUF's gates of shared experts
-  const Shape shape = one_row ? parameter : without_experts(stored.shape, place, E, vector);
+      parameter == Shape{1, columns} && stored.shape == Shape{columns};                // GGUF's gates of shared experts
+  const bool by_channel = !vector && stored.shape == Shape{parameter[0], 1, columns};  // a convolution's weights
+  const Shape shape = one_row || by_channel ? parameter : without_experts(stored.shape, place, E, vector);
   const StoredLayout& blocks = layout_of(stored.type);
 
   const bool type_fits = is_plain(stored.type) || (blocks.elements > 1 && !vector && !place.transposed);
   if (!type_fits || shape.rank() != parameter.rank() || rows % matrices != 0) return std::nullopt;
   if (!vector && shape[place.transposed ? 0 : 1] != columns) return std::nullopt;
-  const std::int64_t stored_rows = matrices > 1 ? rows / matrices : rows + place.first_row;
+  const std::int64_t stored_rows = is_with_others(place.order) ? 2 * rows
+                                   : matrices > 1              ? rows / matrices
+                                                               : rows + place.first_row;
   if (shape[place.transposed ? 1 : 0] != stored_rows) return std::nullopt;
 
   RowLayout layout{
@@ -155,9 +158,19 @@ class FamilyWeights : public WeightSource {
         next += part.rows * matrix.columns;
       }
       const R times = static_cast<R>(factor_of(parameter));
-      const R plus = parameter.role == ParameterRole::norm_gain ? static_cast<R>(config_.gain_less) : 0;
+      const R plus = static_cast<R>(gain_less(config_, parameter));
       for (R* x = begin; x < next; ++x) *x = (*x + plus) * times;
+      if (config_.names->rates && parameter.name.ends_with(".delta.log_rate"))
+        for (R* x = begin; x < next; ++x) *x = log_of_rate(*x);
     });
+  }
+
+  template <class R>
+  R log_of_rate(R stored) const {
+    if (!(stored < 0))
+      throw Error(file_->path() + ": rates of decay (`ssm_a`) must be below 0, got " + std::to_string(stored),
+                  Exit::corrupt_checkpoint);
+    return std::log(-stored);
   }
 
   bool is_repeated(const ParameterInfo& parameter) const override {
@@ -322,7 +335,10 @@ class FamilyWeights : public WeightSource {
     };
     if (name.starts_with("embedding.token") || name.starts_with("unembedding")) add({"vocabulary", "width"});
     if (name.starts_with("embedding.position")) add({"context", "width"});
-    if (name.find(".qkv.") != std::string::npos) add({"heads", "kv-heads", "head-width", "width"});
+    if (name.find(".attention.qkv.") != std::string::npos) add({"heads", "kv-heads", "head-width", "width"});
+    if (name.find(".attention.gate.") != std::string::npos) add({"heads", "head-width", "width"});
+    if (name.find(".delta.") != std::string::npos)
+      add({"delta-heads", "delta-key-heads", "delta-key-width", "delta-value-width", "convolution", "width"});
     if (name.find(".attention.out.") != std::string::npos) add({"heads", "head-width", "width"});
     if (name.find(".shared.") != std::string::npos) {
       add({"shared-feed-forward", "width"});

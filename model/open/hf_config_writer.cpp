@@ -43,6 +43,9 @@ Sizes sizes_of_family(const std::string& name, const Sizes& given) {
   sizes.rotary_context = has_first_context ? sizes.first_context() : 0;
   if (!family.experts) sizes.experts = sizes.chosen_experts = 0;
   if (!family.shared_expert) sizes.shared_feed_forward = 0;
+  if (!family.delta_rules)
+    sizes.attention_every = sizes.delta_heads = sizes.delta_key_heads = sizes.delta_key_width =
+        sizes.delta_value_width = sizes.convolution = 0;
   return sizes;
 }
 

@@ -37,6 +37,11 @@ OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
     throw Error("export: Hugging Face's transformers has no model of the policies of `" + ablation.name + "` (" +
                     ablation.policies + "); it has those of " + family_names(),
                 Exit::usage);
+  if (sizes.delta_alternating)
+    throw Error(
+        "export: the order of heads that GGUF files have in gated delta rules is not written; use the folder "
+        "that the file was made of",
+        Exit::usage);
   if (!sizes.long_rope.short_E.empty())
     throw Error("export: the factors of LongRoPE are not written; use the file of the model itself", Exit::usage);
   return config_of_sizes(ablation.policies, sizes);
@@ -104,6 +109,7 @@ struct Exported {
   const Parameter* parameter;
   TensorPlace place;
   std::int64_t first, rows, step = 1, column = 0, column_count = 0;  // 0: all columns
+  const Parameter* gates = nullptr;                                  // of queries: the rows after those of each head
 
   std::int64_t row_length() const { return parameter->info().shape.rank() == 1 ? 1 : parameter->info().shape[1]; }
   std::int64_t columns() const { return column_count > 0 ? column_count : row_length(); }
@@ -115,19 +121,27 @@ struct Exported {
       return place.experts == ExpertAxis::rows ? Shape{E, rows / E} : Shape{rows};
     if (place.experts == ExpertAxis::rows)
       return place.transposed ? Shape{E, columns(), rows / E} : Shape{E, rows / E, columns()};
+    if (gates) return {2 * rows, columns()};
+    if (parameter->name().ends_with(".delta.convolution.weight")) return {rows, 1, columns()};
     return place.transposed ? Shape{columns(), rows} : Shape{rows + place.first_row, columns()};
   }
   std::vector<float> numbers(const OpenConfig& config) const {
     const Tensor master = parameter->master().to(Device::cpu);
-    return with_real<float, double>(master.dtype(),
-                                    [&](auto zero) { return numbers(config, master.data<decltype(zero)>()); });
+    std::vector<float> theirs = with_real<float, double>(
+        master.dtype(), [&](auto zero) { return numbers(config, master.data<decltype(zero)>()); });
+    if (!gates) return theirs;
+    const std::vector<float> others =
+        Exported{gates, {.name = place.name, .order = RowOrder::gates}, 0, rows}.numbers(config);
+    std::ranges::transform(theirs, others, theirs.begin(), std::plus());  // each is zero in the rows of the other
+    return theirs;
   }
   template <class R>
   std::vector<float> numbers(const OpenConfig& config, const R* master) const {
     const std::int64_t K = columns();
-    std::vector<float> theirs(static_cast<std::size_t>((rows + place.first_row) * K));
+    const std::int64_t stored = is_with_others(place.order) ? 2 * rows : rows + place.first_row;
+    std::vector<float> theirs(static_cast<std::size_t>(stored * K));
     const bool scaled = parameter->name() == "embedding.token.weight" && config.embedding_scale != 1;
-    const bool gain = parameter->info().role == ParameterRole::norm_gain;
+    const R less = static_cast<R>(gain_less(config, parameter->info()));
     // The rows of each stacked, transposed matrix, and the columns of each that is not transposed.
     const std::int64_t height = place.experts == ExpertAxis::rows ? rows / config.sizes.experts : rows;
     const std::int64_t width = place.experts == ExpertAxis::columns ? K / config.sizes.experts : K;
@@ -138,8 +152,7 @@ struct Exported {
         const R x = ours[k];
         theirs[static_cast<std::size_t>(place.transposed ? (r / height * K + k) * height + r % height
                                                          : (k / width * rows + row) * width + k % width)] =
-            scaled ? divided(x, config.embedding_scale)
-                   : static_cast<float>(gain ? x - static_cast<R>(config.gain_less) : x);
+            scaled ? divided(x, config.embedding_scale) : static_cast<float>(x - less);
       }
     }
     return theirs;
@@ -158,7 +171,10 @@ void require_not_needed(const OpenConfig& config, const Parameter& parameter, co
   for (std::int64_t n = 0; n < parameter.info().shape.size(); ++n)
     if (parameter.master().item(n) != (same ? same->master().item(n) : there))
       throw Error("export: " + config.origin->keys.classes[0] + " of Hugging Face's transformers has no " +
-                      parameter.name() + ", which must be " + (same ? same->name() : there == 0 ? "zero" : "one"),
+                      parameter.name() + ", which must be " +
+                      (same         ? same->name()
+                       : there == 0 ? "zero"
+                                    : "one"),
                   Exit::usage);
 }
 
@@ -169,6 +185,10 @@ std::vector<Exported> exported(const OpenConfig& config, const LanguageModel& mo
     const std::vector<TensorPlace> places = places_of(config, parameter->name());
     const auto same = std::ranges::find_if(
         all, [&](const Exported& one) { return !places.empty() && one.place.name == places[0].name; });
+    if (same != all.end() && places[0].order == RowOrder::gates) {
+      same->gates = parameter.get();
+      continue;
+    }
     if (same != all.end() || is_left_out(config, parameter->name())) {
       require_not_needed(config, *parameter, same == all.end() ? nullptr : same->parameter);
       continue;

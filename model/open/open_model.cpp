@@ -78,11 +78,16 @@ std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType c
 
 std::string model_note(const OpenModel& model) {
   if (!model.config.missing_unembedding.empty()) return is_backbone(model) + ": no loss and no logits are computed";
-  const std::int64_t vision = std::ranges::count_if(
-      model.file->tensors(), [&](const StoredTensor& tensor) { return is_of_vision(model.config, tensor.name); });
-  if (vision == 0) return "";
-  return printable(model.path) + " has " + counted(vision, "tensor") +
-         " of a vision tower, which are not read: the text model is computed";
+  std::vector<std::string> parts;
+  auto add = [&](bool (*is_one)(const OpenConfig&, const std::string&), const char* what) {
+    const std::int64_t count = std::ranges::count_if(
+        model.file->tensors(), [&](const StoredTensor& tensor) { return is_one(model.config, tensor.name); });
+    if (count > 0) parts.push_back(counted(count, "tensor") + what);
+  };
+  add(is_of_vision, " of a vision tower");
+  add(is_of_later_tokens, " of heads that predict later tokens");
+  if (parts.empty()) return "";
+  return printable(model.path) + " has " + listed(parts) + ", which are not read: the text model is computed";
 }
 
 }  // namespace sink

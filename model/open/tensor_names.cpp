@@ -68,13 +68,15 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
   const auto [ours, block] = without_block(name);
   std::vector<TensorPlace> places;
   const TensorNames& layout = *config.names;
-  const bool of_heads = ours.find(".qkv.") != std::string::npos, is_weight = ours.ends_with(".weight");
+  const bool of_heads = ours.starts_with("blocks.#.attention.qkv."), is_weight = ours.ends_with(".weight");
   const bool is_gate_up = ours.starts_with("blocks.#.feed_forward.gate_up."),
              is_down = ours.starts_with("blocks.#.feed_forward.down.");
   for (const std::string& theirs : tensors_of(names_of(layout, ours), config.sizes.experts)) {
     TensorPlace place{.name = theirs};
     if (const std::size_t at = place.name.find('#'); at != std::string::npos) place.name.replace(at, 1, block);
     if (of_heads && layout.pairs_interleaved && places.size() < 2) place.order = RowOrder::interleaved;
+    if (of_heads && layout.queries_with_gates && places.empty()) place.order = RowOrder::queries;
+    if (layout.queries_with_gates && ours == "blocks.#.attention.gate.weight") place.order = RowOrder::gates;
     if (of_heads && layout.heads_by_group) place.order = RowOrder::by_group;
     place.transposed = layout.transposed && block != "" && is_weight;
     if (ours == "embedding.position.weight") place.first_row = layout.first_position;
@@ -116,9 +118,20 @@ double value_left_out(const OpenConfig& config, const std::string& name) {
   return name.ends_with(".gain") ? config.gain_less : 0;
 }
 
+double gain_less(const OpenConfig& config, const ParameterInfo& parameter) {
+  const bool is_stored_less =
+      parameter.role == ParameterRole::norm_gain && !parameter.name.ends_with(".delta.norm.gain");
+  return is_stored_less ? config.gain_less : 0;
+}
+
 bool is_of_vision(const OpenConfig& config, const std::string& tensor) {
   const std::string name = tensor.starts_with("model.") ? tensor.substr(6) : tensor;
-  return config.with_vision && (name.starts_with("vision_tower.") || name.starts_with("multi_modal_projector."));
+  return config.with_vision && (name.starts_with("vision_tower.") || name.starts_with("multi_modal_projector.") ||
+                                name.starts_with("visual."));
+}
+
+bool is_of_later_tokens(const OpenConfig& config, const std::string& tensor) {
+  return config.origin->delta_rules && tensor.starts_with("mtp.");
 }
 
 bool is_of_quantized(const std::string& tensor) {
@@ -129,7 +142,7 @@ bool is_of_quantized(const std::string& tensor) {
 }
 
 bool is_no_weight(const OpenConfig& config, const std::string& tensor) {
-  if (is_of_vision(config, tensor)) return true;
+  if (is_of_vision(config, tensor) || is_of_later_tokens(config, tensor)) return true;
   if (std::ranges::find(config.other_tensors, tensor) != config.other_tensors.end()) return true;
   for (const char* end : {".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias", "inv_freq",
                           "freq_cis_real", "freq_cis_imag"})
@@ -139,6 +152,8 @@ bool is_no_weight(const OpenConfig& config, const std::string& tensor) {
 
 std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes) {
   const std::int64_t D = sizes.width_of_head(), head = r / D, d = r % D;
+  if (order == RowOrder::queries) return head * 2 * D + d;
+  if (order == RowOrder::gates) return head * 2 * D + D + d;
   if (order == RowOrder::halves) {
     const std::int64_t F = sizes.feed_forward, of_expert = r % (2 * F);
     return r - of_expert + (of_expert % 2) * F + of_expert / 2;

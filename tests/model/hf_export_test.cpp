@@ -206,6 +206,10 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
       {"exaone4", with([](Sizes& s) { s.window = 3, s.global_every = 2, s.no_rope_every = 2; })},
       {"exaone4", with([](Sizes& s) { s.no_rope_every = 1, s.rotary_factor = 4, s.rotary_context = 7; })},
       {"qwen3", grouped},
+      {"qwen3_5", with([](Sizes& s) {
+         s.attention_every = 2, s.delta_heads = 6, s.delta_key_heads = 3, s.delta_key_width = 5, s.convolution = 3,
+         s.rotary_part = 0.5, s.kv_heads = 1;
+       })},
       {"gemma3", grouped},
       {"gemma2", grouped},
       {"gemma2",
@@ -312,6 +316,7 @@ TEST_CASE("export: what transformers cannot compute is refused by name, and noth
   refused("falcon", [](Sizes& s) { s.head_width = 12; }, {"`falcon`", "`--head-width 12`"});
   refused("olmo2", [](Sizes& s) { s.window = 4; }, {"`olmo2`", "`--window 4`"});
   refused("qwen3", [](Sizes& s) { s.no_rope_every = 2; }, {"`--no-rope-every 2`"});
+  refused("qwen3_5", [](Sizes& s) { s.delta_alternating = true; }, {"export: the order of heads that GGUF files have"});
   refused("opt", [](Sizes& s) { s.norm_epsilon = 1e-3; }, {"`--norm-epsilon 0.001`"});
   refused("llama3", [](Sizes& s) { s.window = 4; }, {"`--window 4`"});
   refused("gemma3", [](Sizes& s) { s.window = 4, s.rotary_factor = 2; }, {"`--rotary-local-base"});

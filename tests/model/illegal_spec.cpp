@@ -14,7 +14,8 @@ Ablation made_key_without_divisor = ablation_of<key_without_divisor>("");  // re
 struct gate_on_added_heads : head_add {
   using Gate = HeadGate;
 };
-Ablation made_gate_on_added_heads = ablation_of<gate_on_added_heads>("");  // refused: an output gate acts on heads that stand side by side
+Ablation made_gate_on_added_heads =
+    ablation_of<gate_on_added_heads>("");  // refused: an output gate acts on heads that stand side by side
 
 struct kind_missing {
   using Position = Rotary;
@@ -29,6 +30,14 @@ struct no_name : baseline {
   using Position = Nameless;
 };
 Ablation made_no_name = ablation_of<no_name>("");  // refused: a policy has no name
+
+struct Unmixed {
+  static std::string name() { return "Unmixed"; }
+};
+struct mixer_without_layer : baseline {
+  using Mixer = Unmixed;
+};
+Ablation made_mixer_without_layer = ablation_of<mixer_without_layer>("");  // refused: Mixer needs Layer<Attention>
 
 struct Constant : NoGate {
   static constexpr const char* name = "Constant";
@@ -57,7 +66,8 @@ struct Unrotated {
 struct position_without_rotate : baseline {
   using Position = Unrotated;
 };
-Ablation made_position_without_rotate = ablation_of<position_without_rotate>("");  // refused: Position needs .*derive it from PositionDefaults
+Ablation made_position_without_rotate =
+    ablation_of<position_without_rotate>("");  // refused: Position needs .*derive it from PositionDefaults
 
 struct Counting : PositionDefaults {
   static std::string name() { return "Counting"; }
@@ -80,7 +90,8 @@ struct NoContext : PreNorm {
 struct placement_without_context : baseline {
   using Placement = NoContext;
 };
-Ablation made_placement_without_context = ablation_of<placement_without_context>("");  // refused: Placement needs .*block.x, attention, feed_forward, ctx
+Ablation made_placement_without_context =
+    ablation_of<placement_without_context>("");  // refused: Placement needs .*block.x, attention, feed_forward, ctx
 
 struct OneType {
   static std::string name() { return "OneType"; }
@@ -100,7 +111,8 @@ struct Forgetful {
 struct feed_forward_without_result : baseline {
   using FeedForward = Forgetful;
 };
-Ablation made_feed_forward_without_result = ablation_of<feed_forward_without_result>("");  // refused: FeedForward needs .*giving a Var
+Ablation made_feed_forward_without_result =
+    ablation_of<feed_forward_without_result>("");  // refused: FeedForward needs .*giving a Var
 
 struct Widthless {
   static std::string name() { return "Widthless"; }
@@ -142,7 +154,8 @@ struct Tokenless {
 struct extra_without_tokens : baseline {
   using Extra = Tokenless;
 };
-Ablation made_extra_without_tokens = ablation_of<extra_without_tokens>("");  // refused: Extra needs .*derive it from ExtraDefaults
+Ablation made_extra_without_tokens =
+    ablation_of<extra_without_tokens>("");  // refused: Extra needs .*derive it from ExtraDefaults
 
 struct Blind {
   static std::string name() { return "Blind"; }
@@ -170,6 +183,7 @@ struct Lost {
 struct unembedding_of_nothing : baseline {
   using Unembedding = Lost;
 };
-Ablation made_unembedding_of_nothing = ablation_of<unembedding_of_nothing>("");  // refused: Unembedding needs .*token_embedding
+Ablation made_unembedding_of_nothing =
+    ablation_of<unembedding_of_nothing>("");  // refused: Unembedding needs .*token_embedding
 
 }  // namespace sink::ablations

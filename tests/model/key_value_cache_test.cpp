@@ -78,6 +78,21 @@ TEST_CASE("key and value cache: every ablation predicts part by part what it pre
     CHECK(part_by_part(ablation_named("baseline"), sizes, DType::F64, positions) < 1e-12);
 }
 
+TEST_CASE("key and value cache: a gated delta rule keeps its state, from which no token can be dropped") {
+  if (!is_built("qwen3_5")) return;
+  Sizes sizes = cached_sizes();
+  sizes.layers = 4, sizes.attention_every = 2, sizes.convolution = 6;  // longer than some parts
+  for (auto positions : {KeyValueCache::Positions::of_text, KeyValueCache::Positions::of_cache}) {
+    CHECK(part_by_part(ablation_named("qwen3_5"), sizes, DType::F64, positions) < 1e-12);
+    CHECK(part_by_part(ablation_named("qwen3_5"), sizes, DType::F32, positions) < 1e-5);
+  }
+  const auto model = ablation_named("qwen3_5").make_model(sizes, InitScheme::torch, 5, DType::F32);
+  KeyValueCache cache = cache_for(*model, KeyValueCache::Positions::of_cache);
+  model->logits(random_tokens(1, T, V), {.cache = &cache});
+  check_refused([&] { cache.drop(2, 6); }, {"layers without attention keep a state of all tokens"}, Exit::usage);
+  CHECK(cache.bytes() > 0);
+}
+
 TEST_CASE("key and value cache: the logits behind the last token are the last of all") {
   auto model = make_model("baseline");
   Tensor tokens = random_tokens(2, T, V), all = model->logits(tokens), next = model->next_logits(tokens);

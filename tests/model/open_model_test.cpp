@@ -576,6 +576,36 @@ TEST_CASE("open models: the text model of Gemma 3 with a vision tower, whose ten
                 Exit::corrupt_checkpoint);
 }
 
+TEST_CASE("open models: Qwen 3.5 with images and heads of later tokens is its text model") {
+  if (!program_of("qwen3_5")) return;
+  const TemporaryFolder folder;
+  const std::string text = read_file("test", kModels + "qwen3_5/config.json");
+  const std::vector<SafetensorsWriter::Entry> later{{"mtp.layers.0.mlp.up_proj.weight", StoredType::F32, {4, 24}}};
+  const Golden golden("qwen3_5");
+  auto check_read = [&](const std::string& name, const std::string& note) {
+    const OpenModel model = open_model(folder / name);
+    CHECK_MESSAGE(contains(model_note(model), note), model_note(model));
+    const Tensor logits_BTV = model.load(*program_of("qwen3_5"), DType::F64)->logits(golden.tokens_BT);
+    CHECK(relative_difference(logits_BTV, golden.logits_BTV) < 1e-5);
+  };
+  copy_renamed(
+      "qwen3_5", folder / "text", [](const std::string& tensor) { return tensor; }, later);
+  check_read("text", "has 1 tensor of heads that predict later tokens, which are not read");
+  std::vector<SafetensorsWriter::Entry> more = later;
+  more.push_back({"model.visual.patch_embed.proj.bias", StoredType::F32, {4}});
+  copy_renamed(
+      "qwen3_5", folder / "whole",
+      [](const std::string& tensor) {
+        return tensor.starts_with("model.") ? "model.language_model." + tensor.substr(6) : tensor;
+      },
+      more);
+  write_file_atomically(folder / "whole/config.json",
+                        R"({"model_type": "qwen3_5", "architectures": ["Qwen3_5ForConditionalGeneration"], )"
+                        R"("vision_config": {"depth": 1}, "image_token_id": 7, "text_config": )" +
+                            text + "}");
+  check_read("whole", "has 1 tensor of a vision tower and 1 tensor of heads that predict later tokens, which are not");
+}
+
 TEST_CASE("open models: gpt-oss of today's converter, whose keys say what is computed, and layers by a list") {
   const ChangedFile file;
   const std::string sound = gguf_file("gpt_oss_gguf");
@@ -681,6 +711,7 @@ TEST_CASE("open models: as many parameters as transformers counts, an unembeddin
       {"ernie4_5", 18336},
       {"stablelm", 16832},
       {"nemotron", 17216},
+      {"qwen3_5", 41846},
       // And gains of 1, biases of 0 and a norm for each sublayer.
       {"olmo", 16384 + 10 * 32},
       {"cohere", 15200 + 7 * 32},

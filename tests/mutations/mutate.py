@@ -99,11 +99,11 @@ POLICIES = [
     ("RmsQueryKeyNorm: keys with the queries' gain", "model/query_key_norm/norm_queries_keys.h",
      "rms_norm(convert(k_BGTD, real_), key_gain_, compute_, epsilon_)",
      "rms_norm(convert(k_BGTD, real_), query_gain_, compute_, epsilon_)",
-     ["qk_norm*", "qwen3", "gemma3"]),
+     ["qk_norm*", "qwen3", "qwen3_5", "gemma3"]),
     ("gates: without the derivative of the logistic", OPS + "gate/gate_function.h", "return dl * l * (1 - l);", "return dl * l;",
-     ["gate_head", "gate_element", "gate_truncated*", "gate_value*", "gate_affine*"]),
+     ["gate_head", "gate_element", "qwen3_5", "gate_truncated*", "gate_value*", "gate_affine*"]),
     ("SwishGate: derivative of its function", OPS + "gate/gate_function.h", "return dl * SiluFunction::df(g);",
-     "return dl * SiluFunction::f(g);", ["gate_swish*"]),
+     "return dl * SiluFunction::f(g);", ["gate_swish*", "qwen3_5"]),
     ("window: one key too many", "engine/key_range.h", "std::max<Int>(0, i - window + 1)",
      "std::max<Int>(0, i - window)", ["*-window*", "gemma2", "gemma3", "gpt_oss"]),
     ("prefix: without its first key", "engine/key_range.h", "for (Int j = 0; j < prefix_end; ++j) f(j);",
@@ -164,6 +164,8 @@ MORE_POLICIES = [
      "gate(merge_heads(v_BGTD), linear(h_BTC, weight_), GateFunction::silu)", ["gate_value*"]),
     ("AffineGate: the mean of the values not subtracted", "model/gate/affine_gate.h",
      "gate(add(o_BTE, activate<NegateFunction>(mean_BTE)), scale_BTH)", "gate(o_BTE, scale_BTH)", ["gate_affine*"]),
+    ("DeltaNet: rates of decay from keys, beta from decays", "model/layer/delta_net_layer.h",
+     "linear(h_BTC, a_), linear(h_BTC, b_)", "linear(h_BTC, b_), linear(h_BTC, a_)", ["qwen3_5"]),
     ("Softpick: weights without the 1", OP + "softpick.h", "R above = exp_fast(x) - u;", "R above = exp_fast(x) + R(0) * u;", ["op_softpick*"]),
 ]
 

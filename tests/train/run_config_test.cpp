@@ -501,6 +501,11 @@ TEST_CASE("run config: a flag of a size that the model does not read is refused,
       else
         CHECK(contains(refusal(enough({flag, "2"}), ablation), flag + std::string(" needs a mixture of experts")));
     }
+    if (contains(ablation.policies, "mixer=DeltaNet"))
+      CHECK(parse(enough({"--attention-every", "1", "--convolution", "3", "--heads", "1"}), ablation).convolution == 3);
+    else
+      CHECK(contains(refusal(enough({"--attention-every", "1"}), ablation),
+                     "--attention-every needs layers without attention, which this model does not have"));
     CHECK(parse(enough({"--config", folder / "a.toml", "--heads", "1"}), ablation).experts == 4);
     CHECK(parse(enough({"--experts", "2", "--rotary-base", "5", "--initial", "i.h5", "--heads", "1"}), ablation)
               .experts == 2);

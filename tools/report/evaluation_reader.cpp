@@ -217,6 +217,8 @@ Evaluation::Extra extra_named(const std::string& name) {
 
 Measurement to_evaluation(const json& object, const std::string& file) {
   const Reader read{object, file};
+  require(!read.has("attention_layers"), {file, "attention_layers"},
+          "expected a model with attention in all layers, whose tables have a row for each");
   Measurement e;
   e.input = read.text("input", e.input);
   e.extra = extra_named(read.text("extra", kExtraNames[0]));

@@ -65,7 +65,10 @@ function order() {
   return heads;
 }
 
-const nameOf = (h) => `layer ${Math.floor(h / data.heads)}, head ${h % data.heads}`;
+const layerOf = (h) => data.attention[Math.floor(h / data.heads)];
+const nameOf = (h) => `layer ${layerOf(h)}, head ${h % data.heads}`;
+// The place of the first layer with attention from this one on, among those that have it.
+const rowFrom = (layer) => Math.min(data.attention.length - 1, data.attention.filter((other) => other < layer).length);
 
 function drawGrid() {
   const grid = byId("grid");
@@ -85,7 +88,7 @@ function drawGrid() {
     button.setAttribute("role", "option");
     button.title = `${nameOf(h)}: alpha_1 ${data.alpha[h].toFixed(3)}`;
     const name = document.createElement("span");
-    name.textContent = `${Math.floor(h / data.heads)}.${h % data.heads} ${data.alpha[h].toFixed(2)}`;
+    name.textContent = `${layerOf(h)}.${h % data.heads} ${data.alpha[h].toFixed(2)}`;
     button.append(document.createElement("canvas"), name);
     button.addEventListener("click", () => choose(h));
     grid.append(button);
@@ -217,9 +220,9 @@ function drawLens() {
     button.append(name, shown(words[word]), value);
     button.title = `${where}: \u201c${words[word]}\u201d ${percent(probability)}`;
     button.setAttribute("aria-label", button.title);
-    button.setAttribute("aria-current", String(l - 1 === Math.floor(head / data.heads)));
+    button.setAttribute("aria-current", String(l - 1 === layerOf(head)));
     paint(button, probability);
-    button.addEventListener("click", () => choose(Math.max(0, l - 1) * data.heads + head % data.heads));
+    button.addEventListener("click", () => choose(rowFrom(l - 1) * data.heads + head % data.heads));
     box.append(button);
   });
 }
@@ -272,7 +275,7 @@ function drawLines() {
 }
 
 function drawTracks() {
-  const layer = Math.floor(head / data.heads), box = byId("tracks");
+  const layer = layerOf(head), box = byId("tracks");
   box.replaceChildren();
   for (const [name, values] of [["|v|", data.value[layer]], ["|h|", data.hidden[layer + 1]]]) {
     const largest = Math.max(...values), others = values.slice(1).reduce((a, b) => a + b, 0) / Math.max(1, T - 1);

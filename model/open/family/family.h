@@ -35,6 +35,8 @@ struct TensorNames {
   std::string prefix = "model.";                // of all names but that of the unembedding, in what transformers writes
   bool pairs_interleaved = false;   // rows of q and k: elements 2 e and 2 e + 1 rotate together, not e and e + D/2
   bool heads_by_group = false;      // q, k and v of each key head are together
+  bool rates = false;               // of gated delta rules: -exp(log_rate), not log_rate
+  bool queries_with_gates = false;  // the rows of each head's gate follow those of its queries, in one tensor
   bool transposed = false;          // weights in blocks are (in, out), as GPT-2's Conv1D
   std::int64_t first_position = 0;  // rows of the position table before it are unused
   ExpertTensors experts = ExpertTensors::none;
@@ -96,6 +98,7 @@ struct Family {
   std::string scaling = "linear";     // what the rotary factor does: a type of rotary positions in config.json
   bool experts = false;               // the feed-forward block is a mixture
   bool shared_expert = false;         // with an expert that all tokens go through
+  bool delta_rules = false;           // layers may have a gated delta rule in place of attention
   std::string with_llama3_rope = "";  // its ablation with rotary positions of LLaMA 3.1; empty: there is none
 
   // config.json.

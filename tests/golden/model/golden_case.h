@@ -95,7 +95,13 @@ class GoldenCase {
             .no_rope_every = static_cast<std::int64_t>(optional("no_rope_every")),
             .experts = static_cast<std::int64_t>(optional("experts")),
             .chosen_experts = static_cast<std::int64_t>(optional("chosen_experts")),
-            .shared_feed_forward = static_cast<std::int64_t>(optional("shared_feed_forward"))};
+            .shared_feed_forward = static_cast<std::int64_t>(optional("shared_feed_forward")),
+            .attention_every = static_cast<std::int64_t>(optional("attention_every")),
+            .delta_heads = static_cast<std::int64_t>(optional("delta_heads")),
+            .delta_key_heads = static_cast<std::int64_t>(optional("delta_key_heads")),
+            .delta_key_width = static_cast<std::int64_t>(optional("delta_key_width")),
+            .delta_value_width = static_cast<std::int64_t>(optional("delta_value_width")),
+            .convolution = static_cast<std::int64_t>(optional("convolution"))};
   }
 
   Batch batch() const { return {tokens, targets, size("vocabulary")}; }

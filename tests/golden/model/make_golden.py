@@ -174,6 +174,7 @@ class Ablation:
     turns: str = "plain"  # plain llama3 yarn: how rotations are slowed down
     experts: str = "none"  # none clamped swiglu: the unit of a mixture of them, in place of a feed-forward block
     shared_expert: bool = False  # next to them, gated
+    delta_net: bool = False  # a gated delta rule in place of attention, except in every attention_every-th block
 
     @property
     def has_extra_key(self):
@@ -272,6 +273,7 @@ ABLATIONS = {
     "llama3": A(turns="llama3"),
     "qwen2": A(biases="qkv"),
     "qwen3": A(qk_norm="head"),
+    "qwen3_5": A(qk_norm="head", gate="element", delta_net=True),
     "gemma2": A(placement="sandwich", activation=gelu_tanh, op=soft_capped(50.0), proxy=soft_capped(50.0), logit_cap=30.0),
     "gemma3": A(placement="sandwich", activation=gelu_tanh, qk_norm="head"),
     "gpt_oss": A(extra_logit="learned", biases="all", turns="yarn", experts="clamped"),
@@ -317,6 +319,12 @@ class Sizes:
     experts: int = 0
     chosen_experts: int = 0
     shared_feed_forward: int = 0
+    attention_every: int = 0
+    delta_heads: int = 0
+    delta_key_heads: int = 0
+    delta_key_width: int = 0
+    delta_value_width: int = 0
+    convolution: int = 0
 
     @property
     def width(self):
@@ -338,6 +346,8 @@ def cases():
     own_sizes["llama"] = dict(heads=4, kv_heads=2, rotary_base=500.0, rotary_factor=2.0, norm_epsilon=1e-6)
     own_sizes["llama3"] = dict(head_width=8, rotary_base=30.0, rotary_factor=8.0, rotary_context=40)
     own_sizes["qwen3"] = dict(heads=4, kv_heads=2, norm_epsilon=1e-3)
+    own_sizes["qwen3_5"] = dict(layers=4, heads=4, kv_heads=2, rotary_part=0.5, rotary_base=300.0, norm_epsilon=1e-3, attention_every=2,
+                                delta_heads=6, delta_key_heads=3, delta_key_width=3, delta_value_width=5, convolution=3)
     own_sizes["gemma3"] = dict(window=3, global_every=2, rotary_base=1000.0, rotary_local_base=10.0,
                                attention_scale=0.3, kv_heads=1)
     own_sizes["olmo2"] = dict(heads=4, kv_heads=2, rotary_base=500.0, norm_epsilon=1e-3)
@@ -405,6 +415,10 @@ def has_window(s, layer):
     return bool(s.window) and not (s.global_every and (layer + 1) % s.global_every == 0)
 
 
+def has_delta_rule(ablation, s, layer):
+    return ablation.delta_net and (layer + 1) % s.attention_every != 0
+
+
 def parameter_shapes(ablation, s):
     c, f, h, d = s.width, s.feed_forward, s.heads, s.head_width
     norm_parts = ("gain", "bias") if ablation.norm == "layer" else ("gain",)
@@ -423,13 +437,7 @@ def parameter_shapes(ablation, s):
         if ablation.gated_norm:
             shapes.update({f"{prefix}.down.weight": (16, c), f"{prefix}.up.weight": (c, 16)})
 
-    for layer in range(s.layers):
-        attention, feed_forward = f"blocks.{layer}.attention.", f"blocks.{layer}.feed_forward."
-        for prefix in (attention, feed_forward):
-            if ablation.placement != "output":
-                add_norm(prefix + "norm")
-            if ablation.placement in ("sandwich", "output"):
-                add_norm(prefix + "post_norm")
+    def add_attention(attention, layer):
         shapes[attention + "qkv.weight"] = ((h + 2 * s.kv_heads) * d, c)
         if ablation.biases != "none":
             shapes[attention + "qkv.bias"] = ((h + 2 * s.kv_heads) * d,)
@@ -455,6 +463,23 @@ def parameter_shapes(ablation, s):
             shapes[attention + "gate.weight"] = (rows, c // 8 if ablation.gate == "truncated" else c)
         if ablation.gate == "affine":
             shapes[attention + "gate.bias"] = (h,)
+
+    for layer in range(s.layers):
+        attention, feed_forward = f"blocks.{layer}.attention.", f"blocks.{layer}.feed_forward."
+        for prefix in (attention, feed_forward):
+            if ablation.placement != "output":
+                add_norm(prefix + "norm")
+            if ablation.placement in ("sandwich", "output"):
+                add_norm(prefix + "post_norm")
+        if has_delta_rule(ablation, s, layer):
+            keys, values = s.delta_key_heads * s.delta_key_width, s.delta_heads * s.delta_value_width
+            for part, shape in {"qkv.weight": (2 * keys + values, c), "convolution.weight": (2 * keys + values, s.convolution),
+                                "a.weight": (s.delta_heads, c), "b.weight": (s.delta_heads, c), "log_rate": (s.delta_heads,),
+                                "bias": (s.delta_heads,), "norm.gain": (s.delta_value_width,), "z.weight": (values, c),
+                                "out.weight": (c, values)}.items():
+                shapes[f"{attention}delta.{part}"] = shape
+        else:
+            add_attention(attention, layer)
         if ablation.experts != "none":
             E = s.experts
             for part, shape in dict(router=(E, c), gate_up=(E * 2 * f, c), down=(c, E * f)).items():
@@ -483,7 +508,7 @@ def initial_range(name, shape):
     """Values are offset + scale * unit; the scale is a power of two, so that float32 holds them exactly."""
     if name.endswith(".gain"):
         return 1, 0.25
-    if name.endswith(".bias"):
+    if name.endswith((".bias", ".log_rate")):
         return 0, 0.25
     if name.startswith(("embedding", "position")) or ".extra." in name:
         return 0, 1
@@ -604,8 +629,33 @@ def allowed_keys(length, window, prefix):
     return (causal | (j < prefix)).double()
 
 
+def delta_net(s, parameters, prefix, h_BTC):
+    """Token by token: the state S maps keys to values (Yang, Kautz and Hatamizadeh 2025, equation 10)."""
+    get = lambda name: parameters[f"{prefix}delta.{name}"]
+    keys, K, D, H = s.delta_key_heads * s.delta_key_width, s.delta_key_width, s.delta_value_width, s.delta_heads
+    w_EK = get("convolution.weight")
+    x = pad(h_BTC @ get("qkv.weight").T, (0, 0, s.convolution - 1, 0))
+    x = silu(sum(w_EK[:, n] * x[:, n: n + h_BTC.shape[1]] for n in range(s.convolution)))
+    q, k, v = x.split([keys, keys, H * D], dim=-1)
+    unit_length = lambda y: y / torch.sqrt(y.square().sum(-1, keepdim=True) + 1e-6)
+    q, k = (unit_length(y.unflatten(-1, (-1, K))).repeat_interleave(H // s.delta_key_heads, dim=2) for y in (q, k))
+    v, a = v.unflatten(-1, (H, D)), h_BTC @ get("a.weight").T + get("bias")
+    decay = torch.exp(-torch.exp(get("log_rate")) * torch.log(1 + torch.exp(a)))
+    beta = sigmoid(h_BTC @ get("b.weight").T)
+    S, rows = torch.zeros(h_BTC.shape[0], H, K, D).double(), []
+    for t in range(h_BTC.shape[1]):
+        S = decay[:, t, :, None, None] * S
+        change = beta[:, t, :, None] * (v[:, t] - torch.einsum("bhk,bhkd->bhd", k[:, t], S))
+        S = S + torch.einsum("bhk,bhd->bhkd", k[:, t], change)
+        rows.append(torch.einsum("bhk,bhkd->bhd", q[:, t], S) / math.sqrt(K))
+    o = rms_norm(torch.stack(rows, dim=1), get("norm.gain"), s.norm_epsilon or NORM_EPS).flatten(2)
+    return (o * silu(h_BTC @ get("z.weight").T)) @ get("out.weight").T
+
+
 def attention(ablation, s, parameters, prefix, h_BTC, seen):
     block = int(prefix.split(".")[1]) + 1
+    if has_delta_rule(ablation, s, block - 1):
+        return delta_net(s, parameters, prefix, h_BTC)
     is_global = bool(s.global_every) and block % s.global_every == 0
     window, epsilon = 0 if is_global else s.window, s.norm_epsilon or NORM_EPS
     heads, groups, d = s.heads, s.kv_heads, s.head_width

@@ -575,6 +575,47 @@ def qwen(name):
     return f
 
 
+def qwen3_5():
+    delta = dict(linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=3, linear_value_head_dim=5)
+    f = Family("qwen3_5", "qwen3_5_text", {**LLAMA, **delta, "num_hidden_layers": 4, "head_dim": 8})
+    l, a = "linear_attention", "full_attention"
+    for case, changes in product(rope=ropes(), part={"part missing": {}, "part outside": dict(partial_rotary_factor=0.75)}):
+        f.same(case, *changes)
+    for case, changes in product(rope={"new": dict(rope_parameters=dict(rope_type="default", rope_theta=50.0, partial_rotary_factor=0.5, mrope_interleaved=True, mrope_section=[1, 1, 0]))},
+                                 heads={"2 key heads": {}, "4 key heads": dict(linear_num_key_heads=4), "1 key head": dict(linear_num_key_heads=1),
+                                        "narrow": dict(linear_key_head_dim=7, linear_value_head_dim=2), "one token": dict(linear_conv_kernel_dim=1), "9 tokens": dict(linear_conv_kernel_dim=9)},
+                                 kv={"2 kv": {}, "1 kv": dict(num_key_value_heads=1), "4 kv, head 4": dict(num_key_value_heads=4, head_dim=4)}):
+        f.same(case, *changes)
+    for name, change in {"every 2nd": dict(full_attention_interval=2), "every 3rd, and a last": dict(full_attention_interval=3), "all": dict(full_attention_interval=1),
+                         "types": dict(layer_types=[l, a, l, a]), "types, whatever the interval": dict(layer_types=[l, a, l, a], full_attention_interval=4),
+                         "types null": dict(layer_types=None), "types full": dict(layer_types=[a] * 4), "tied": dict(tie_word_embeddings=True), "epsilon": dict(rms_norm_eps=0.01)}.items():
+        f.same(name, change)
+    wide = dict(num_hidden_layers=1, layer_types=[a])
+    f.same("head missing", dict(head_dim=DELETED), wide)
+    f.same("kv missing", dict(num_key_value_heads=DELETED), wide)
+    for key in delta:
+        f.same(f"{key} missing", {**{key: DELETED}, "linear_num_value_heads": DELETED if key == "linear_num_value_heads" else 16 if key == "linear_num_key_heads" else 4},
+               dict(num_hidden_layers=2, full_attention_interval=2))
+    f.same("70 tokens", dict(max_position_embeddings=80), count=70)  # more than a chunk of transformers' kernel
+    f.same("what Qwen 3.5's files have", dict(attention_bias=False, attention_dropout=0.0, attn_output_gate=True, full_attention_interval=4, hidden_act="silu",
+           linear_conv_kernel_dim=4, layer_types=[l, l, l, a], mamba_ssm_dtype="float32", mlp_only_layers=[], mtp_num_hidden_layers=1, mtp_use_dedicated_embeddings=False,
+           output_gate_type="swish", rope_parameters=dict(rope_type="default", rope_theta=10000000, partial_rotary_factor=0.25, mrope_interleaved=True, mrope_section=[1, 0, 0])))
+    common(f, "num_hidden_layers")
+    refused_ropes(f)
+    f.refused("relu", "hidden_act", dict(hidden_act="relu"))
+    f.refused("kv heads 3", "num_key_value_heads", dict(num_key_value_heads=3))
+    f.refused("key heads 3", "linear_num_key_heads", dict(linear_num_key_heads=3))
+    for name, types in {"too few": [l, a], "of another type": [l, l, "sliding_attention", a], "no pattern": [l, a, a, l], "first only": [a, l, l, l], "none": [l] * 4}.items():
+        f.refused(f"types {name}", "layer_types", dict(layer_types=types))
+    f.refused("interval beyond the layers", "full_attention_interval", dict(full_attention_interval=5))
+    f.refused("interval 0", "full_attention_interval", dict(full_attention_interval=0))
+    for key, value in dict(attention_bias=True, attn_output_gate=False, output_gate_type="sigmoid", linear_conv_kernel_dim=0, linear_num_value_heads=0, linear_key_head_dim=None,
+                           num_experts=4, sliding_window=4, mlp_only_layers=[1], partial_rotary_factor=0.1).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    f.refused("an odd part", "even width", dict(partial_rotary_factor=0.4))
+    return f
+
+
 def gemma3():
     f = Family("gemma3", "gemma3_text", {**LLAMA, "num_hidden_layers": 4, "head_dim": 6, "sliding_window": 4, "query_pre_attn_scalar": 5,
                                          "layer_types": ["sliding_attention", "full_attention"] * 2})
@@ -989,7 +1030,7 @@ def falcon():
 
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "qwen2_moe": qwen2_moe, "gemma": gemma, "starcoder2": starcoder2, "exaone4": exaone4, "olmo": olmo, "stablelm": stablelm, "nemotron": nemotron, "cohere": cohere, "cohere2": cohere2, "seed_oss": seed_oss, "glm": glm, "glm4": lambda: glm("glm4"), "ernie4_5": ernie4_5, "olmoe": olmoe, "granitemoe": granitemoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "qwen3_5": qwen3_5, "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "qwen2_moe": qwen2_moe, "gemma": gemma, "starcoder2": starcoder2, "exaone4": exaone4, "olmo": olmo, "stablelm": stablelm, "nemotron": nemotron, "cohere": cohere, "cohere2": cohere2, "seed_oss": seed_oss, "glm": glm, "glm4": lambda: glm("glm4"), "ernie4_5": ernie4_5, "olmoe": olmoe, "granitemoe": granitemoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

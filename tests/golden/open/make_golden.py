@@ -9,6 +9,7 @@ keys of LLaMA, Granite and SmolLM3 permuted, the slowed turns of LLaMA 3 as divi
 
 Needs: torch, transformers, safetensors, gguf.
 """
+import contextlib
 import json
 import pathlib
 import shutil
@@ -22,6 +23,7 @@ from safetensors.torch import load_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import expected as files  # noqa: E402
+from make_config_grid import all_float64  # noqa: E402
 
 OUT = pathlib.Path(__file__).parent / "models"
 LOGITS = OUT.parent / "logits.safetensors"
@@ -96,12 +98,14 @@ CONFIGS = {
     "olmo": tf.OlmoConfig(**small, pad_token_id=0, eos_token_id=None),
     "stablelm": tf.StableLmConfig(**small, use_qkv_bias=True, layer_norm_eps=1e-4),
     "nemotron": tf.NemotronConfig(**small, head_dim=12, norm_eps=1e-4),
+    "qwen3_5": tf.Qwen3_5TextConfig(**{**small, "num_hidden_layers": 4, "initializer_range": 0.2}, rms_norm_eps=0.01, head_dim=16, linear_num_value_heads=4, linear_num_key_heads=2,
+                                    linear_key_head_dim=6, linear_value_head_dim=10),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
         "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "longrope": "phi3", "longrope_short": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon",
         "gemma2_gguf": "gemma2", "mixtral": "llama", "mixtral_older": "llama",
         "olmo": "olmo", "stablelm": "stablelm", "nemotron": "nemotron", "cohere": "command-r", "cohere2": "cohere2",
-        "gemma": "gemma", "starcoder2": "starcoder2", "glm4": "glm4", "exaone4": "exaone4", "seed_oss": "seed_oss", "glm": "chatglm", "ernie4_5": "ernie4_5", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "olmoe": "olmoe", "granitemoe": "granitemoe"}
+        "gemma": "gemma", "starcoder2": "starcoder2", "glm4": "glm4", "exaone4": "exaone4", "seed_oss": "seed_oss", "glm": "chatglm", "ernie4_5": "ernie4_5", "qwen2_moe": "qwen2moe", "qwen3_moe": "qwen3moe", "qwen3_5": "qwen35", "olmoe": "olmoe", "granitemoe": "granitemoe"}
 PERMUTED = ("llama", "granite", "granitemoe", "smollm3", "olmo")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
@@ -176,6 +180,15 @@ def write_gguf(name, config, model, state):
             writer.add_expert_feed_forward_length(config.moe_intermediate_size)
         if name == "qwen2_moe":
             writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
+        if arch == "qwen35":
+            writer.add_rope_dimension_count(int(rope["partial_rotary_factor"] * config.head_dim))
+            writer.add_rope_dimension_sections([1, 1, 0, 0])
+            writer.add_ssm_conv_kernel(config.linear_conv_kernel_dim)
+            writer.add_ssm_state_size(config.linear_key_head_dim)
+            writer.add_ssm_group_count(config.linear_num_key_heads)
+            writer.add_ssm_time_step_rank(config.linear_num_value_heads)
+            writer.add_ssm_inner_size(config.linear_value_head_dim * config.linear_num_value_heads)
+            writer.add_full_attention_interval(config.layer_types.index("full_attention") + 1)
         if arch == "gpt-oss":
             writer.add_expert_count(config.num_local_experts)
             writer.add_expert_used_count(config.num_experts_per_tok)
@@ -210,6 +223,10 @@ def write_gguf(name, config, model, state):
             tensor = permuted(tensor, config.num_key_value_heads)
         if arch in ("gemma", "gemma2", "gemma3", "nemotron") and key.endswith("norm.weight"):
             tensor = 1 + tensor
+        if arch == "qwen35" and ".linear_attn." in key:
+            key, tensor = of_delta_net(config, key, tensor)
+        elif arch == "qwen35" and key.endswith("norm.weight"):
+            tensor = 1 + tensor
         if "query_key_value" in key and arch == "falcon":
             groups = tensor.reshape(kv_heads, heads // kv_heads + 2, -1, width)
             tensor = torch.cat([groups[:, :-2].reshape(-1, width), groups[:, -2].reshape(-1, width), groups[:, -1].reshape(-1, width)])
@@ -230,6 +247,28 @@ def in_mxfp4(weight_EIO):
     """Of experts' weights (E, in, out): the blocks of MXFP4 (E, out, in / 32 * 17), and their values (E, in, out)."""
     blocks = gguf.quants.quantize(weight_EIO.transpose(1, 2).contiguous().numpy(), MXFP4)
     return blocks, torch.from_numpy(gguf.quants.dequantize(blocks, MXFP4)).transpose(1, 2).contiguous()
+
+
+def of_delta_net(config, key, tensor):
+    """As llama.cpp's converter: heads of values that read the same key head are G apart, rates are -exp(A_log)."""
+    G, H, D = config.linear_num_key_heads, config.linear_num_value_heads, config.linear_value_head_dim
+    keys = 2 * G * config.linear_key_head_dim
+
+    def tiled(x, width, dim=0):
+        shape = x.shape
+        return x.unflatten(dim, (G, H // G, width)).transpose(dim, dim + 1).reshape(shape)
+
+    if "conv1d" in key:
+        tensor = tensor.squeeze(1)
+    if "conv1d" in key or "in_proj_qkv" in key:
+        tensor = torch.cat([tensor[:keys], tiled(tensor[keys:], D)])
+    elif "in_proj_z" in key:
+        tensor = tiled(tensor, D)
+    elif "out_proj" in key:
+        tensor = tiled(tensor, D, dim=1)
+    elif not key.endswith("norm.weight"):
+        tensor = tiled(tensor, 1)
+    return key.replace("dt_bias", "dt_proj.bias"), -tensor.exp() if key.endswith("A_log") else tensor
 
 
 def write_gpt_oss(writer, key, tensor):
@@ -296,7 +335,8 @@ def main():
         model.save_pretrained(folder)
         (folder / "generation_config.json").unlink(missing_ok=True)
         tokens = torch.randint(0, 40, (2, T))
-        with torch.no_grad():
+        # What the class of Qwen 3.5 computes in float32 whatever the type of the model, its recurrence, is 1e-5 off.
+        with torch.no_grad(), all_float64() if name == "qwen3_5" else contextlib.nullcontext():
             logits = model.double()(tokens).logits
         files.replace(LOGITS, name, {"tokens": tokens.int().numpy(), "logits": logits.numpy()})
         if name in GGUF:

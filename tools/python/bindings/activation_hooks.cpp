@@ -109,11 +109,12 @@ Tensor mix_values(const AttentionPoint& point, const Tensor& pattern_BHTK) {
 
 }  // namespace
 
-std::vector<std::string> activation_names(std::int64_t layers, bool sublayers_read_norms) {
+std::vector<std::string> activation_names(const Sizes& sizes, bool sublayers_read_norms) {
   std::vector<std::string> names{"hook_embed"};
-  for (std::int64_t layer = 0; layer < layers; ++layer)
+  for (std::int64_t layer = 0; layer < sizes.layers; ++layer)
     for (const std::string& point : kOfBlock)
-      if (sublayers_read_norms || !point.ends_with("hook_normalized"))
+      if ((sublayers_read_norms || !point.ends_with("hook_normalized")) &&
+          (sizes.has_attention(layer) || !point.starts_with("attn.")))
         names.push_back("blocks." + std::to_string(layer) + "." + point);
   return names;
 }

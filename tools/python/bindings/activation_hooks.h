@@ -28,7 +28,7 @@ namespace sink::python {
 
 // All names for a model of so many layers, in the order of the forward pass. The sublayers of some placements
 // (OutputNorm, PostNorm) read the residual stream as it is, which is no norm.
-std::vector<std::string> activation_names(std::int64_t layers, bool sublayers_read_norms);
+std::vector<std::string> activation_names(const Sizes& sizes, bool sublayers_read_norms);
 // Throws Error (Exit::usage) for a name that the model does not have, or that cannot be `replaced`.
 void check_activation_name(const std::string& name, const std::vector<std::string>& known, bool replaced);
 

@@ -39,7 +39,7 @@ std::vector<std::string> names_of(const ModelHandle& handle) {
   const std::string policies = " " + handle.ablation().policies + " ";
   const bool read_norms = policies.find(" placement=OutputNorm ") == std::string::npos &&
                           policies.find(" placement=PostNorm ") == std::string::npos;
-  return activation_names(handle.model().sizes().layers, read_norms);
+  return activation_names(handle.model().sizes(), read_norms);
 }
 
 nb::tuple forward(ModelHandle& handle, const Ids& ids_BT, const std::set<std::string>& read,

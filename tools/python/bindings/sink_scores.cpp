@@ -41,7 +41,7 @@ struct KeySumHooks final : ForwardHooks {
   std::int64_t T;
 
   KeySumHooks(const LanguageModel& of, std::int64_t tokens) : model(of), T(tokens) {
-    const std::int64_t L = model.sizes().layers, H = model.sizes().heads, K = T + model.extra_tokens();
+    const std::int64_t L = model.sizes().attention_layers(), H = model.sizes().heads, K = T + model.extra_tokens();
     for (Tensor* x : {&tables.raw_LHK, &tables.proxy_LHK, &tables.largest_LHK, &tables.by_distance_LHK})
       *x = Tensor::zeros({L, H, K}, DType::F64);
     for (Tensor* x : {&tables.extra_proxy_LH, &tables.row_sum_LH}) *x = Tensor::zeros({L, H}, DType::F64);
@@ -50,16 +50,17 @@ struct KeySumHooks final : ForwardHooks {
 
   void attention(AttentionPoint& point) override {
     const AttentionKeySums sums = point.key_sums();
+    const std::int64_t row = model.sizes().attention_row(point.layer);
     for (const auto& [to, from] : {std::pair(&tables.raw_LHK, &sums.raw_BHK),
                                    {&tables.proxy_LHK, &sums.proxy_BHK},
                                    {&tables.largest_LHK, &sums.largest_BHK},
                                    {&tables.by_distance_LHK, &sums.by_distance_BHK},
                                    {&tables.extra_proxy_LH, &sums.extra_proxy_BH},
                                    {&tables.row_sum_LH, &sums.row_sum_BH}})
-      to->slice(point.layer * from->size(), from->shape()).copy_from(*from);
+      to->slice(row * from->size(), from->shape()).copy_from(*from);
     const std::vector<double> rows_K =
         rows_that_see(model.sizes(), point.layer, T, model.extra_tokens(), 1, T + model.extra_tokens())[0];
-    std::copy(rows_K.begin(), rows_K.end(), tables.rows_LK.data<double>() + point.layer * tables.rows_LK.dim(1));
+    std::copy(rows_K.begin(), rows_K.end(), tables.rows_LK.data<double>() + row * tables.rows_LK.dim(1));
     tables.has_extra_key = point.has_extra_key;
     check_signals();
   }

@@ -281,7 +281,8 @@ class Model:
         if name in known or (isinstance(key, tuple) and len(key) > 1):
             return [name]
         try:
-            return [full_name((name, layer)) for layer in range(layers)]
+            names = [full_name((name, layer)) for layer in range(layers)]
+            return [one for one in names if one in known] or names  # some layers may have no attention
         except Error:
             raise Error(f"there is no activation {name!r}: model.activation_names() lists them") from None
 

@@ -24,7 +24,7 @@ class SinkScores:
     weights as they are. They are equal for softmax.
     """
 
-    #: alpha_1 by layer and head, mean over sequences: (layer, head).
+    #: alpha_1 by layer with attention and head, mean over sequences: (layer, head).
     alpha_1_layer_head: np.ndarray
     alpha_1_raw_layer_head: np.ndarray
     #: alpha_k of the first tokens, k = 1 ... 10 at most: (layer, head, k).
