@@ -162,20 +162,19 @@ void add_initial_options(CLI::App* explain, ExplainRequest& request) {
 
 EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
   auto request = std::make_shared<ExplainRequest>();
-  CLI::App* explain =
-      app.add_subcommand("explain",
-                         "Shows how one row of attention is computed. All values are in double, named as in "
-                         "engine/ops/attention/attention.h: the scores, split into norms, cosine and bias, m, S, the "
-                         "weights, and what each value adds to the output; with --backward also the gradients. The "
-                         "default is the last token as the query, in the first head of the first layer. Without a "
-                         "checkpoint, eval_<ablation> explains a small untrained model; there, `--text ...` alone "
-                         "does the same.");
+  CLI::App* explain = app.add_subcommand(
+      "explain",
+      "Shows how one row of attention is computed. All values are in double, named as in "
+      "engine/ops/attention/attention.h: the scores, split into norms, cosine and bias, m, S, the "
+      "weights, and what each value adds to the output; with --backward also the gradients. The "
+      "default is the last token as the query, in the first head of the first layer that has it. Without a "
+      "checkpoint, eval_<ablation> explains a small untrained model; there, `--text ...` alone "
+      "does the same.");
   explain->add_option("--checkpoint,--model,model", request->checkpoint, kWhatIsEvaluated);
   add_tokens_option(explain, request->given, add_text_options(explain, request->given));
   explain->add_option("--data", request->given.data, "data folder of the tokenizer; for checkpoints without one");
-  explain->add_option("--layer", request->what.place.layer, "layer, from 0")
-      ->check(whole_number(0))
-      ->capture_default_str();
+  explain->add_option("--layer", request->what.place.layer, "layer, from 0 [the first that has attention]")
+      ->check(whole_number(0));
   explain->add_option("--head", request->what.place.head, "head, from 0")
       ->check(whole_number(0))
       ->capture_default_str();

@@ -79,7 +79,7 @@ Explanation explain(LanguageModel& model, const Tensor& tokens_1T, const Explain
   const Sizes& sizes = model.sizes();
   std::int64_t positions = tokens_1T.dim(1) + model.extra_tokens();
   Explanation e;
-  e.layer = options.place.layer, e.head = options.place.head,
+  e.layer = options.place.layer.value_or(sizes.attention_layer(0)), e.head = options.place.head,
   e.query = options.place.query.value_or(options.backward ? positions - 2 : positions - 1);
   require_below("--layer", e.layer, sizes.layers, "the layers of the model");
   if (!sizes.has_attention(e.layer))

@@ -12,7 +12,8 @@ namespace sink {
 
 // Positions are those inside the model: a sink token comes first.
 struct ExplainedPlace {
-  std::int64_t layer = 0, head = 0;
+  std::optional<std::int64_t> layer = {};  // none: the first that has attention
+  std::int64_t head = 0;
   std::optional<std::int64_t> query;  // none: the last; for backward the one before, which has a target
 };
 

@@ -116,6 +116,8 @@ TEST_CASE("layers without attention: interventions and explanations act on those
   options.place.layer = 2;
   check_refused([&] { explain(*model, random_tokens(1, T, sizes.vocabulary), options); },
                 {"--layer must be one with attention, of 1, 3; got 2"}, Exit::usage);
+  options.place.layer.reset();
+  CHECK(explain(*model, random_tokens(1, T, sizes.vocabulary), options).layer == 1);
   options.place.layer = 3;
   CHECK_NOTHROW(explain(*model, random_tokens(1, T, sizes.vocabulary), options));
 }

@@ -131,6 +131,7 @@ TEST_CASE("explain: the gradient arrives through the operations above, at the qu
   for (double x : last.query_row().do_i) CHECK(x == 0);
   CHECK(explain(*model, sentence(), {}).query == 10);
   CHECK(explain(*model, sentence(), {.place = {}, .backward = true}).query == 9);
+  CHECK(explain(*model, sentence(), {.place = {}}).layer == 0);
 }
 
 TEST_CASE("explain: a place that is not there is refused with the range") {
