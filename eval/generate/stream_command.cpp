@@ -96,7 +96,7 @@ int run_stream(const StreamOptions& options, const Ablation& ablation) {
 EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<StreamOptions>();
   CLI::App* stream = app.add_subcommand("stream",
-                                        "Measures the loss of texts in a bounded or rounded cache. As in StreamingLLM, "
+                                        "Measures losses in a bounded or rounded cache. As in StreamingLLM, "
                                         "older tokens are evicted; the table "
                                         "compares the loss with and without the first tokens. --kv-bits rounds cached "
                                         "keys and values and compares the next "

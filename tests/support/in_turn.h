@@ -20,7 +20,7 @@ inline bool is_short() { return kSanitizer || std::getenv("SINK_SHORT_TESTS"); }
 // All of them or, in short tests, the first `few`.
 template <class T>
 std::vector<T> some_of(std::initializer_list<T> all, std::size_t few = 1) {
-  return {all.begin(), is_short() && few < all.size() ? all.begin() + few : all.end()};
+  return std::vector<T>(all.begin(), is_short() && few < all.size() ? all.begin() + few : all.end());
 }
 
 inline bool in_turn() {
