@@ -44,7 +44,7 @@ const Settings<Sizes>& size_settings() {
       {"shared-feed-forward", model, &S::shared_feed_forward,
        "width inside the shared expert (qwen2_moe); 0: feed-forward", 0, 262144},
       {"attention-every", model, &S::attention_every,
-       "every so many blocks, one with attention, the others with a gated delta rule (qwen3_5: 4); 0: all", 0, 1024},
+       "every so many blocks, one with attention; the others have a gated delta rule (qwen3_5: 4); 0: all", 0, 1024},
       {"delta-heads", model, &S::delta_heads, "heads of gated delta rules; 0: heads", 0, 1024},
       {"delta-key-heads", model, &S::delta_key_heads, "of them with own queries and keys; 0: all", 0, 1024},
       {"delta-key-width", model, &S::delta_key_width, "width of a query or key of a delta rule; 0: head-width", 0,

@@ -40,21 +40,21 @@ void add_rounding_options(CLI::App* command, RoundingOptions& rounding) {
   const bool several = command->get_option_no_throw("--keep-first") == nullptr;
   CLI::Option* bits = command
                           ->add_option("--kv-bits", rounding.bits,
-                                       several ? "keys and values of the cache with so few bits, from 2 to 8; several, "
-                                                 "such as 4,3,2, a row each"
-                                               : "keys and values of the cache with so few bits, from 2 to 8 [exact]")
+                                       several ? "bits of cached keys and values; from 2 to 8; several, such as 4,3,2, "
+                                                 "a row each"
+                                               : "bits of cached keys and values; from 2 to 8 [exact]")
                           ->check(whole_number(2, 8));
   command
       ->add_option("--kv-scheme", rounding.scheme,
-                   "kivi: keys by channel in groups of 32 tokens once all are read, values by token in groups of 32 "
+                   "what shares a scale; kivi: keys by channel in groups of 32 tokens once all are read, values by "
+                   "token in groups of 32 "
                    "channels; token: keys and values by token in groups of 32 channels. A group has 2^bits even steps "
                    "from its least to its largest value. Keys are rounded after rotation, with eviction before it")
       ->check(CLI::IsMember({"kivi", "token"}))
       ->capture_default_str()
       ->needs(bits);
   std::vector<CLI::Option*> lists{
-      command
-          ->add_option("--keep-tokens", rounding.keep, "positions, from 1, of tokens whose keys and values stay exact")
+      command->add_option("--keep-tokens", rounding.keep, "tokens that stay exact; their positions, from 1")
           ->check(whole_number(1))
           ->needs(bits)};
   if (several) {
@@ -109,13 +109,13 @@ void add_generation_options(CLI::App* command, GenerationOptions& options, std::
           ->check(whole_number(1));
   CLI::Option* heavy = command
                            ->add_option("--heavy", options.eviction.heavy,
-                                        "tokens that each head keeps in addition, those with the most attention so "
-                                        "far, as H2O; positions are those of the text, up to the context")
+                                        "heavy hitters that each head keeps; in addition, the tokens with the most "
+                                        "attention so far, as H2O. Positions are those of the text, up to the context")
                            ->check(whole_number(1))
                            ->needs(window);
   command
       ->add_option("--keep-first", options.eviction.first,
-                   "first tokens that are never evicted and, with --kv-bits, stay exact; 4 in StreamingLLM")
+                   "first tokens that stay; they are never evicted and, with --kv-bits, exact; 4 in StreamingLLM")
       ->check(whole_number(0))
       ->capture_default_str()
       ->excludes(heavy);

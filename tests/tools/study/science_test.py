@@ -455,7 +455,7 @@ class Program(unittest.TestCase):
             for name in ("verdicts.md", "atlas-budget.svg"):
                 self.assertEqual((out / name).read_text(), (RESULTS / name).read_text(), name)
             rows = list(csv.DictReader((out / "verdicts.csv").read_text().splitlines()))
-            self.assertEqual(len(rows), 161)
+            self.assertEqual(len(rows), 165)
             self.assertEqual(done.stdout, self.call().stdout)
             # A file of somebody else stays, ours is replaced.
             (out / "verdicts.csv").write_text("my notes")
