@@ -37,11 +37,12 @@ void show_progress(const Eviction& eviction, std::int64_t read, std::int64_t tok
 }
 
 // By default all tokens, and half the context with 0, 1 and 4 of the first tokens.
-std::vector<Eviction> evictions_of(const StreamOptions& options, std::int64_t context) {
+std::vector<Eviction> evictions_of(const StreamOptions& options, const Sizes& sizes) {
   std::vector<Eviction> evictions;
   for (const std::string& keep : options.keep) evictions.push_back(eviction_named(keep));
   if (evictions.empty()) {
-    const std::int64_t window = std::max<std::int64_t>(8, std::min<std::int64_t>(context / 2, 1024));
+    if (sizes.attention_layers() < sizes.layers) return {{}};  // whose states have read all tokens
+    const std::int64_t window = std::max<std::int64_t>(8, std::min<std::int64_t>(sizes.context / 2, 1024));
     evictions = {{}, {0, window}, {1, window - 1}, {4, window - 4}};
   }
   return evictions;
@@ -57,7 +58,7 @@ int run_stream(const StreamOptions& options, const Ablation& ablation) {
   if (static_cast<std::int64_t>(ids.size()) > options.tokens) ids.resize(static_cast<std::size_t>(options.tokens));
   const auto tokens = static_cast<std::int64_t>(ids.size());
   if (tokens < 2) throw Error("stream needs at least two tokens, got " + std::to_string(tokens), Exit::usage);
-  const std::vector<Eviction> evictions = evictions_of(options, context);
+  const std::vector<Eviction> evictions = evictions_of(options, evaluated.model->sizes());
   const std::vector<CacheRounding> roundings = options.rounding.roundings(tokens);
   // Positions of the text need a context as long as the text.
   auto of_text = [](const Eviction& eviction) { return !eviction.any() || eviction.heavy > 0; };
@@ -107,10 +108,11 @@ EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
   add_tokens_option(stream, options->given, add_text_options(stream, options->given));
   stream->add_option("--data", options->given.data, "data folder of the tokenizer; for checkpoints without one");
   stream
-      ->add_option("--keep", options->keep,
-                   "what is kept, one row each; all; the last tokens, such as 1024; the first and the last, such as "
-                   "4+1020; the tokens with the most attention in each head (H2O) and the last, such as h64+960 [all, "
-                   "half the context, the same with the first 1 and 4 of the text]")
+      ->add_option(
+          "--keep", options->keep,
+          "what is kept, one row each; all; the last tokens, such as 1024; the first and the last, such as "
+          "4+1020; the tokens with the most attention in each head (H2O) and the last, such as h64+960 [all, "
+          "half the context, the same with the first 1 and 4 of the text; all alone where layers have no attention]")
       ->delimiter(',')
       ->allow_extra_args(false);
   add_rounding_options(stream, options->rounding);
