@@ -11,7 +11,7 @@ from .values import plain, type_name
 HIDDEN = ("std::", "boost::", "_ZSt", "_ZZ", "__", "start_thread", "clone", "sink::Selected", "sink::parallel_for",
              "sink::parallel_chunks", "sink::RecordedNode", "sink::run_program", "sink::run_body", "sink::StepRecording")
 # Private helpers of the model's classes, hidden: their callers are shown.
-STEP = re.compile(r"::call_layer$|::checked_forward$|::Block<.*>::forward$")
+STEP = re.compile(r"::call_layer$|::checked_forward$|::forward_from$|::Block<.*>::forward$")
 
 
 class Argument:
