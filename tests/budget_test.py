@@ -20,7 +20,7 @@ model/open 5185 62
 model 4205 65
 train/studies 185 189
 train 5095 63
-eval 11080 125
+eval 11085 125
 tools/report 3590 47
 tools/sweep 2490 17
 tools 6450 188

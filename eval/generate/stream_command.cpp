@@ -51,7 +51,8 @@ std::vector<Eviction> evictions_of(const StreamOptions& options, const Sizes& si
 int run_stream(const StreamOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("stream needs --text-file, --text or --tokens; see --help", Exit::usage);
   for (const std::string& keep : options.keep) eviction_named(keep);  // throws before the model is loaded
-  if (!options.picture.empty()) require_output(options.picture, kStreamPicture, false);
+  require_two_files({"--out", options.output.out}, {"--picture", options.picture});
+  if (!options.picture.empty()) require_output(options.picture, kStreamPicture, options.output.force);
   EvaluatedModel evaluated = load_evaluated(options.model, ablation, options.compute);
   const std::int64_t context = evaluated.model->sizes().context;
   std::vector<std::int32_t> ids = options.given.one_sequence(evaluated.checkpoint, evaluated.model->sizes(), INT64_MAX);

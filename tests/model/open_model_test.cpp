@@ -93,7 +93,7 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
   };
   refused("llama", "llama", "\"llama\"", "\"mamba\"", {"config.json", "architecture `mamba`", "gpt2", "gemma3"});
   for (auto [other, why] : {std::pair{"olmo3", "is not computed here: it has OLMo 2's norms with windows"},
-                            {"phimoe", "is not computed here: it has a mixture of experts of its own; gpt2"},
+                            {"phimoe", "is not computed here: it has another mixture of experts; gpt2"},
                             {"arcee", "has no family here; gpt2"},
                             {"llamas", "is not known here; gpt2"}})
     refused("llama", "llama", "\"llama\"", std::string("\"") + other + "\"",

@@ -52,7 +52,7 @@ FEATURES = [
     (r"nn\.Conv1d\(", "convolutions"),
     (r"kv_a_proj|kv_a_layernorm|kv_b_proj", "latent attention"),
     (r"class \w*(Indexer|SparseAttention)\w*\(", "attention to chosen keys"),
-    (r"class \w*(Router|SparseMoe|MoE|Moe|Experts|TopKGate)\w*\(", "a mixture of experts of its own"),
+    (r"class \w*(Router|SparseMoe|MoE|Moe|Experts|TopKGate)\w*\(", "another mixture of experts"),
     (r"class \w*(BlockSparse|LSH|LocalSelfAttention)\w*\(", "sparse or hashed attention"),
     (r"class \w*(CrossAttention)\w*\(|cross_attn|encoder_attn", ENCODER),
     (r"vision_tower|vision_model|get_image_features", "images"),
