@@ -66,14 +66,14 @@ struct Sizes {
   std::int64_t top_k() const { return chosen_experts > 0 ? chosen_experts : 2; }
   std::int64_t shared_width() const { return shared_feed_forward > 0 ? shared_feed_forward : feed_forward; }
   std::int64_t convolution_tokens() const { return convolution > 0 ? convolution : 4; }
-  // Whether block `layer`, from 0, has attention; how many have; the place of one among them, and the block at a place.
+  // Whether block `layer`, from 0, has attention; how many have; the index of one among them, and the block at an index.
   bool has_attention(std::int64_t layer) const { return attention_every <= 1 || (layer + 1) % attention_every == 0; }
   std::int64_t attention_layers() const { return attention_every <= 1 ? layers : layers / attention_every; }
-  std::int64_t attention_row(std::int64_t layer) const {
+  std::int64_t attention_index(std::int64_t layer) const {
     return attention_every <= 1 ? layer : (layer + 1) / attention_every - 1;
   }
-  std::int64_t attention_layer(std::int64_t row) const {
-    return attention_every <= 1 ? row : (row + 1) * attention_every - 1;
+  std::int64_t attention_layer(std::int64_t index) const {
+    return attention_every <= 1 ? index : (index + 1) * attention_every - 1;
   }
   std::int64_t first_context() const { return rotary_context > 0 ? rotary_context : context; }
   // Whether queries and keys of block `layer`, from 0, rotate.

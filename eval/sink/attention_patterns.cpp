@@ -18,7 +18,7 @@ struct PatternHooks final : ForwardHooks {
       : patterns(patterns), sizes(sizes), all_heads(all_heads) {}
   void attention(AttentionPoint& point) override {
     patterns.extra_key = point.has_extra_key;
-    const std::int64_t row = sizes.attention_row(point.layer);
+    const std::int64_t row = sizes.attention_index(point.layer);
     for (std::int64_t head = 0; head < patterns.heads; ++head) {
       const bool chosen = row == patterns.layer && head == patterns.head;
       if (all_heads || chosen)

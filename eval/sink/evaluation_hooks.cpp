@@ -150,7 +150,7 @@ void EvaluationHooks::residual_before_norm(std::int64_t layer, const Tensor& x_B
 
 void EvaluationHooks::attention(AttentionPoint& point) {
   const AttentionStatistics s = point.statistics(K_ + extra_tokens_);
-  const std::int64_t row = sizes_.attention_row(point.layer);
+  const std::int64_t row = sizes_.attention_index(point.layer);
   const auto layer = static_cast<std::size_t>(row);
   extra_key_ = point.has_extra_key;
   const ValueTable rows_BX = rows_that_see(sizes_, point.layer, sums_.context, extra_tokens_, s.column_raw_BHX.dim(0),

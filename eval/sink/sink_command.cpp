@@ -70,7 +70,7 @@ PatternChoice pattern_choice(const std::string& map, const Sizes& sizes) {
   if (!sizes.has_attention(layer))
     throw Error("--map must be of a layer with attention, of " + layers_with_attention(sizes) + "; got `" + map + "`",
                 Exit::usage);
-  return {.layer_head = std::pair<std::int64_t, std::int64_t>{sizes.attention_row(layer), head}};
+  return {.layer_head = std::pair<std::int64_t, std::int64_t>{sizes.attention_index(layer), head}};
 }
 
 // `kind`: "random" or "repeated". With a prefix, targets that the model sees are ignored.

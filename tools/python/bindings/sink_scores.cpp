@@ -50,7 +50,7 @@ struct KeySumHooks final : ForwardHooks {
 
   void attention(AttentionPoint& point) override {
     const AttentionKeySums sums = point.key_sums();
-    const std::int64_t row = model.sizes().attention_row(point.layer);
+    const std::int64_t row = model.sizes().attention_index(point.layer);
     for (const auto& [to, from] : {std::pair(&tables.raw_LHK, &sums.raw_BHK),
                                    {&tables.proxy_LHK, &sums.proxy_BHK},
                                    {&tables.largest_LHK, &sums.largest_BHK},
