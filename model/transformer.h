@@ -51,8 +51,7 @@ class Transformer final : public LanguageModel {
         final_norm_(make) {
     unembedding_ = &Spec::Unembedding::weight(make, token_embedding_);
     if constexpr (requires { Spec::Unembedding::kLogitCap; }) logit_cap_ = Spec::Unembedding::kLogitCap;
-    reads_ahead_ = AttentionLayer<Spec>::kReadsAhead && sizes_.prefix == 0 && sizes_.long_rope.long_E.empty() &&
-                   make.device() == Device::cpu;
+    reads_ahead_ = can_read_ahead<Spec>(sizes_, make.device());
     if (unembedding_ == &token_embedding_) tied_weights_ = sizes_.vocabulary * sizes_.width;
     parameters_ = make.take();
   }

@@ -25,12 +25,6 @@ class AttentionLayer {
   using Position = typename Spec::Position;
   using Extra = typename Spec::Extra;
 
-  // Whether a cache may hold more keys than a query sees (CacheWindow::step): softmax, and no positions but rotations.
-  static constexpr bool kReadsAhead = std::is_same_v<Op, Softmax> && !Extra::kExtraKey &&
-                                      std::is_same_v<typename Spec::Features, IdentityFeatures> &&
-                                      std::is_same_v<decltype(&Position::embed), decltype(&PositionDefaults::embed)> &&
-                                      std::is_same_v<decltype(&Position::bias), decltype(&PositionDefaults::bias)>;
-
   // Keeps a reference to `position`, which all layers share.
   AttentionLayer(ParameterFactory& make, const std::string& prefix, const Position& position)
       : position_(position),
@@ -54,11 +48,7 @@ class AttentionLayer {
     AttentionInputs inputs{q_BHTD, k_BGKD, v_BGKD, position_.bias(ctx), extra_k_HD, extra_logit_H, extra_v_HD};
     ctx.hooks->query_key_value(ctx.layer, inputs.q_BHTD, inputs.k_BGKD, inputs.v_BGKD);
     AttentionResult result =
-        attention(op_, inputs, sizes_.scale(), visible_keys(ctx), ctx.documents.starts_BT, ctx.first_position());
-    if constexpr (kReadsAhead)
-      if (Tensor o_BHTD = result.o_BHTD.value(); first_q_BHTD.value().defined())
-        add_first_keys(first_q_BHTD.value(), k_BGKD.value(), v_BGKD.value(), ctx.cache->window(), layer_window(ctx),
-                       ctx.first_position(), sizes_.scale(), o_BHTD, result.m_BHT, result.S_BHT);
+        attention_in_context<Spec>(op_, inputs, first_q_BHTD, sizes_.scale(), visible_keys(ctx), ctx);
     AttentionPointOf<Op> point(ctx.layer, op_, inputs, result, Extra::kExtraKey);
     ctx.hooks->attention(point);
     Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
@@ -74,14 +64,11 @@ class AttentionLayer {
   // The range of keys of a query: causal, with the window of this layer and the prefix. With documents, a query sees
   // only its own document and the extra tokens of the model (kTokens), which belong to no document.
   KeyRange visible_keys(const ForwardContext& ctx) const {
-    KeyRange range{.prefix = sizes_.prefix, .window = layer_window(ctx)};
-    if (ctx.cache && ctx.cache->window().step > 1)
-      range.window = std::min(range.window > 0 ? range.window : INT64_MAX, ctx.cache->window().window);
+    KeyRange range{.prefix = sizes_.prefix, .window = sizes_.is_global(ctx.layer) ? 0 : sizes_.window};
     if (range.prefix > 0) range.prefix += Extra::kTokens;
     if (ctx.documents.defined()) range.lead = range.prefix = Extra::kTokens;
     return range;
   }
-  std::int64_t layer_window(const ForwardContext& ctx) const { return sizes_.is_global(ctx.layer) ? 0 : sizes_.window; }
   static std::int64_t qkv_width(const Sizes& sizes) {
     return (sizes.heads + 2 * sizes.key_heads()) * sizes.width_of_head();
   }

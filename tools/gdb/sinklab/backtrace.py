@@ -9,7 +9,8 @@ from .values import plain, type_name
 
 # Glue code between an operation and its computation, hidden.
 HIDDEN = ("std::", "boost::", "_ZSt", "_ZZ", "__", "start_thread", "clone", "sink::Selected", "sink::parallel_for",
-             "sink::parallel_chunks", "sink::RecordedNode", "sink::run_program", "sink::run_body", "sink::StepRecording")
+          "sink::parallel_chunks", "sink::RecordedNode", "sink::run_program", "sink::run_body", "sink::StepRecording",
+          "sink::attention_in_context")
 # Private helpers of the model's classes, hidden: their callers are shown.
 STEP = re.compile(r"::call_layer$|::checked_forward$|::forward_from$|::Block<.*>::forward$")
 
