@@ -17,10 +17,10 @@ engine/data 5475 57
 engine 5340 67
 autograd 1835 31
 model/open 5185 62
-model 4205 65
+model 4225 65
 train/studies 185 189
 train 5095 63
-eval 11085 125
+eval 11080 125
 tools/report 3590 47
 tools/sweep 2490 17
 tools 6450 188
