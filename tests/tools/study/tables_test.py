@@ -329,13 +329,13 @@ class Tables(unittest.TestCase):
     def test_no_committed_table_sets_a_fixed_token_next_to_natural_text(self):
         tables = natural = 0
         for path in RESULTS.rglob("*.md"):
-            if path.name in ("README.md", "verdicts.md", "exploratory.md"):
+            if path.name in ("README.md", "verdicts.md", "exploratory.md", "demand_before_supply.md"):
                 continue
             tables += 1
             text, column = path.read_text(), None
             # It has no row with the decay of these recipes.
             has_row = path.stem not in ("key_bias_at_high_decay", "optimizer_or_rate", "conditions", "tuning") and not re.match("recipe_|decay_", path.stem)
-            is_natural = "(ours: natural text" in text
+            is_natural = "(ours: natural text" in text and path.stem != "demand"  # whose baseline has the token
             for line in text.splitlines():
                 if not line.startswith("| "):
                     continue
@@ -351,7 +351,7 @@ class Tables(unittest.TestCase):
                     self.assertEqual(cells[column], ("18.18" if is_natural else "74.11") if has_row else "no matching row", path)
                     natural += is_natural
             self.assertIsNotNone(column, path)
-        self.assertEqual(tables, 40)
+        self.assertEqual(tables, 41)
         self.assertGreater(natural, 0)
 
 

@@ -23,6 +23,7 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__)
 RESULTS = ROOT / "train/studies/results"
 STUDIES, EXPLORATORY = "train/studies/results/README.md", "train/studies/results/exploratory.md"
 FINDINGS, FRONT, GUIDE = "RESULTS.md", "README.md", "GUIDE.md"
+DEMAND = "train/studies/results/demand_before_supply.md"
 SYNTHETIC, OPEN = "results/synthetic_task.md", "results/open_models.md"
 OPERATIONS = "engine/ops/attention/op/OPERATIONS.md"
 SEEDS = ("1", "2", "3")

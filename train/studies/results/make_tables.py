@@ -22,7 +22,8 @@ import tomllib
 import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "science"))
-from runs import design_of
+import demand_picture
+from runs import design_of, read_runs
 
 RESULTS = pathlib.Path("train/studies/results")
 REGISTERED = pathlib.Path("train/studies/preregistration.toml")
@@ -77,6 +78,14 @@ def make_verdicts(out):
     return [out / "verdicts.md", out / "atlas-budget.svg"]
 
 
+def make_demand(out):
+    """Returns the path of the figure of demand_before_supply.md."""
+    out.mkdir()
+    made = out / "demand_before_supply.svg"
+    made.write_text(demand_picture.svg_of(read_runs(RESULTS / "demand-runs.csv")))
+    return made
+
+
 def registered_without_a_run(sweep):
     """The runs of registered claims that no study trains: misspelled, they would remain "not run" forever."""
     claims = tomllib.loads(REGISTERED.read_text())["claim"]
@@ -124,6 +133,7 @@ def main():
     differing = []
     with tempfile.TemporaryDirectory() as folder:
         tables = [(RESULTS, made) for made in make_verdicts(pathlib.Path(folder) / "verdicts")]
+        tables.append((RESULTS, make_demand(pathlib.Path(folder) / "demand")))
         every = 4 if options.check and "SINK_SHORT_TESTS" in os.environ else 1
         for number, runs_file in enumerate(sorted(RESULTS.rglob("*-runs.csv"))[::every]):
             paths = make(options.sweep, runs_file, pathlib.Path(folder) / str(number))

@@ -111,6 +111,27 @@ def at_their_own(studies, study, designs):
         studies.checks.says(studies.checks.STUDIES, "| " + " | ".join(cells) + " |")
 
 
+def demand(studies):
+    """The rows and sentences of demand_before_supply.md."""
+    of = lambda group, measure, digits: studies.interval("demand", group, measure, digits)
+    ratio = lambda group: studies.checks.interval([float(studies.group("demand", group)[seed]["alpha_1_over_even"]) for seed in SEEDS], 2)
+    lower = []
+    for percent in (0, 25, 50, 75, 100):
+        softmax, key = (ablation + ("" if percent == 100 else f"-fixed-probability-{percent / 100:g}") for ablation in ("baseline", "bias_k"))
+        loss = [a - b for a, b in zip(*(studies.values("demand", group, "val_loss") for group in (key, softmax)))]
+        cells = [f"{percent} %", of(softmax, "sink_1", 1), ratio(softmax), of(softmax, "entropy", 2), of(key, "sink_star", 1), of(key, "entropy", 2),
+                 studies.checks.interval(loss, 3)]
+        studies.checks.says(studies.checks.DEMAND, "| " + " | ".join(cells) + " |")
+        studies.checks.holds(f"with the key the first token has no sink at {percent} %", max(studies.values("demand", key, "sink_1")) == 0)
+        lower.append(student.estimate(loss).high < 0)
+    studies.checks.holds("that the key lowers the loss is seen at 0 and 100 % only", lower == [True, False, False, False, True])
+    norms = [statistics.fmean(studies.values("demand", f"baseline-fixed-probability-{p}", "first_value_norm_ratio")) for p in (0.25, 0)]
+    studies.checks.says(studies.checks.DEMAND, f"({norms[0]:.2f} of their norm; {norms[1]:.2f} without the token)")
+    for page in (studies.checks.STUDIES, studies.checks.FINDINGS):
+        studies.checks.says(page, of("baseline-fixed-probability-0.75", "sink_1", 1))
+        studies.checks.says(page, of("baseline", "sink_1", 1))
+
+
 def tuning(studies):
     """The rows of README.md's table of fine-tuning."""
     for label, name in (("softmax", "baseline"), ("sigmoid", "op_sigmoid_none"), ("key, its value zero", "bias_k")):
@@ -375,6 +396,7 @@ def check(checks):
     checks.says(checks.STUDIES, "it has {} and {} %".format(*at("sink_1")))
     same = student.estimate([1 + x for x in studies.values("batch_decay", "baseline-weight-decay-0.1", "excess_zero_score")])
     checks.says(checks.STUDIES, f"as much as a batch of 16 does there ({same.mean:.2f} +- {same.half:.2f} at 0.1)")
+    demand(studies)
     tuning(studies)
     larger(studies)
     sentences(studies)
