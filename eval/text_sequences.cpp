@@ -55,8 +55,8 @@ Tokenizer tokenizer_of(const Checkpoint& checkpoint, const std::string& data_fol
         checkpoint.path + ": " + printable(checkpoint.attribute("text_refusal")) + ", so it can be given no text",
         Exit::usage);
   if (!data_folder.empty()) return Tokenizer::load(data_folder + "/tokenizer.json");
-  throw Error(checkpoint.path + " has no tokenizer: give --data FOLDER, where `prepare` wrote tokenizer.json, or the " +
-                  "token ids themselves with --tokens FILE",
+  throw Error(checkpoint.path + " has no tokenizer: give --data FOLDER, where `prepare` wrote tokenizer.json; a " +
+                  "command that has --tokens FILE reads token ids themselves",
               Exit::usage);
 }
 
