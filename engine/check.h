@@ -15,7 +15,7 @@ enum class Exit : int {
   corrupt_checkpoint = 4,  // truncated, damaged, foreign or of another policy
   diverged = 5,            // the loss became NaN or infinite too often
   out_of_memory = 6,
-  device = 7,  // CUDA or NCCL; or a processor that computes other bits the second time
+  device = 7,  // CUDA or NCCL; a processor that computes other bits the second time, or that lacks what the build uses
   io = 8,      // unwritable folder, full disk
 };
 

@@ -16,6 +16,7 @@
 #include "engine/check.h"
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
+#include "engine/io/processor.h"
 #include "engine/io/utf8.h"
 
 namespace sink {
@@ -102,6 +103,7 @@ int run_body(const char* program, const std::function<int()>& body) {
 }  // namespace
 
 int run_program(const char* program, const std::function<int()>& body) {
+  link_processor_check();
   reserve_standard_descriptors();
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

@@ -3,12 +3,15 @@
 #include "engine/io/program.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <new>
 #include <stdexcept>
 
+#include "engine/io/processor.h"
 #include "engine/io/utf8.h"
+#include "tests/support/check_command.h"
 #include "tests/support/in_child.h"
 #include "tests/support/subprocess.h"
 
@@ -156,4 +159,17 @@ TEST_CASE("program: a limit on file sizes is an error of the disk and leaves no 
     for (const auto& entry : std::filesystem::directory_iterator(folder / "out"))
       CHECK_MESSAGE(!contains(entry.path().filename().string(), ".tmp-"), entry.path().string());
   }
+}
+
+TEST_CASE("program: one that was built for another processor ends with a sentence, before it does anything") {
+#ifdef __AVX2__
+  CHECK(kBuiltFor.avx2);
+#else
+  CHECK_FALSE(kBuiltFor.avx2);
+#endif
+  CHECK(kBuiltFor.avx512f == (__builtin_cpu_supports("avx512f") && kBuiltFor.avx512f));
+  if (!kBuiltFor.avx2 || ::access("/usr/bin/qemu-x86_64", X_OK) != 0) return;  // Debian's qemu-user
+  const TemporaryFolder folder;
+  check_error(folder, "/usr/bin/qemu-x86_64 -cpu Nehalem " SINK_BINARY_DIR "/train_pos_learnable --help", 7,
+              "this program was built for a processor with avx2, which this one does not have");
 }
