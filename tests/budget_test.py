@@ -10,11 +10,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Folder, lines, files. A file belongs to the first folder whose path it begins with.
 FOLDERS = """
-engine/ops 15495 207
+engine/ops 15500 207
 engine/cuda 5560 66
 engine/io 5895 67
 engine/data 5475 57
-engine 5340 67
+engine 5375 67
 autograd 1835 31
 model/open 5185 62
 model 4225 65
@@ -23,7 +23,7 @@ train 5095 63
 eval 11080 125
 tools/report 3590 47
 tools/sweep 2490 17
-tools 6450 189
+tools 6455 189
 tests 44425 582
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}

@@ -35,6 +35,7 @@ template <int elements, int bytes, auto decode_step>
   LaneSums sums;
   std::int64_t i = 0;
   for (; i + elements <= count; i += elements, w += bytes) {
+    blocks::read_ahead<bytes>(w);
     decode_step(w, [&](int n, const Floats& low, const Floats& high) { sums.add(low, high, x + i + n); });
   }
   float sum = sums.total();

@@ -21,6 +21,7 @@ using blocks::floats_of_signed;
 using blocks::Integers;
 
 constexpr int kWeights = 256, kSteps = 4, kWords = 16, kPrepared = 272;
+constexpr int kRows = 2;  // at once; four need more registers than there are
 
 Integers words_at(const void* bytes) {
   Integers words;
@@ -53,11 +54,12 @@ using Lanes = std::array<int, kWords>;
 // subtracted from every code, by way of the sums.
 struct Q4K {
   static constexpr StoredType type = StoredType::Q4_K;
+  static constexpr bool numbers = true;
   static constexpr int sharing = 32, offset = 0;
   static constexpr int group(int step, int lane) { return 4 * (step / 2) + 2 * (lane / 8) + step % 2; }
   template <int step>
   static Integers words(const unsigned char* block) {
-    return (words_at(block + 16 + 64 * (step / 2)) >> 4 * (step % 2)) & 0x0f0f0f0f;
+    return words_at(block + 16 + 64 * (step / 2));
   }
   // The minima are in lanes 8 to 15.
   static void scales_and_minima(const unsigned char* block, Floats& scales, Floats& minima) {
@@ -133,29 +135,50 @@ constexpr Lanes kScaleOfLane = [] {
   return lanes;
 }();
 
-template <class T>
-[[gnu::flatten]] float dot_groups(const unsigned char* w, const float* x, std::int64_t columns) {
-  Floats sums[2]{}, of_minima{};
-  for (std::int64_t i = 0; i < columns; i += kWeights, w += layout_of(T::type).bytes, x += kPrepared) {
-    Floats scales, minima;
-    T::scales_and_minima(w, scales, minima);
+// Of `rows` rows, which share what is read of x.
+template <class T, int rows>
+[[gnu::flatten]] void dot_groups(const unsigned char* const* lines, const float* x, std::int64_t columns, float* out) {
+  Floats sums[rows][2]{}, of_minima[rows]{};
+  [[maybe_unused]] const Floats numbers = floats_of(blocks::zero_to_fifteen());
+  constexpr int kBytes = layout_of(T::type).bytes;
+  for (std::int64_t i = 0, at = 0; i < columns; i += kWeights, at += kBytes, x += kPrepared) {
+    Floats scales[rows], minima[rows];
+    for (int r = 0; r < rows; ++r) {
+      blocks::read_ahead<kBytes>(lines[r] + at);
+      T::scales_and_minima(lines[r] + at, scales[r], minima[r]);
+    }
     auto add = [&]<int step>(std::integral_constant<int, step>) {
-      const Integers words = T::template words<step>(w);
-      const float* of_step = x + 64 * step;
-      Floats sum = code_of<0>(words) * floats_at(of_step);
-      sum += code_of<1>(words) * floats_at(of_step + 16);
-      sum += code_of<2>(words) * floats_at(of_step + 32);
-      sum += code_of<3>(words) * floats_at(of_step + 48);
-      sums[step % 2] += blocks::look_up(scales, words_at(kScaleOfLane<T, step>.data())) * sum;
+      Integers words[rows];
+      Floats sum[rows];
+      for (int r = 0; r < rows; ++r) words[r] = T::template words<step>(lines[r] + at);
+      auto add_code = [&]<int b>(std::integral_constant<int, b>) {
+        const Floats x_b = floats_at(x + 64 * step + 16 * b);
+        for (int r = 0; r < rows; ++r) {
+          Floats code;
+          if constexpr (requires { T::numbers; })
+            code = blocks::look_up(numbers, words[r] >> (8 * b + 4 * (step % 2)));
+          else
+            code = code_of<b>(words[r]);
+          sum[r] = b == 0 ? code * x_b : sum[r] + code * x_b;
+        }
+      };
+      add_code(std::integral_constant<int, 0>{});
+      add_code(std::integral_constant<int, 1>{});
+      add_code(std::integral_constant<int, 2>{});
+      add_code(std::integral_constant<int, 3>{});
+      for (int r = 0; r < rows; ++r)
+        sums[r][step % 2] += blocks::look_up(scales[r], words_at(kScaleOfLane<T, step>.data())) * sum[r];
     };
     add(std::integral_constant<int, 0>{});
     add(std::integral_constant<int, 1>{});
     add(std::integral_constant<int, 2>{});
     add(std::integral_constant<int, 3>{});
-    of_minima += minima * floats_at(x + kWeights);
+    for (int r = 0; r < rows; ++r) of_minima[r] += minima[r] * floats_at(x + kWeights);
   }
-  const blocks::EightFloats eight = blocks::halves_added((sums[0] + sums[1]) + of_minima);
-  return ((eight[0] + eight[4]) + (eight[2] + eight[6])) + ((eight[1] + eight[5]) + (eight[3] + eight[7]));
+  for (int r = 0; r < rows; ++r) {
+    const blocks::EightFloats eight = blocks::halves_added((sums[r][0] + sums[r][1]) + of_minima[r]);
+    out[r] = ((eight[0] + eight[4]) + (eight[2] + eight[6])) + ((eight[1] + eight[5]) + (eight[3] + eight[7]));
+  }
 }
 
 template <class T>
@@ -192,17 +215,20 @@ void group_input(StoredType type, const float* x, std::int64_t columns, float* g
   with_groups(type, [&]<class T>(T) { group_blocks<T>(x, columns, grouped); });
 }
 
-float grouped_dot(StoredType type, const unsigned char* w, const float* grouped, std::int64_t columns) {
-  float sum = 0;
-  with_groups(type, [&]<class T>(T) { sum = dot_groups<T>(w, grouped, columns); });
-  return sum;
+void grouped_dots(StoredType type, const unsigned char* const* lines, std::int64_t rows, const float* grouped,
+                  std::int64_t columns, float* sums) {
+  with_groups(type, [&]<class T>(T) {
+    std::int64_t n = 0;
+    for (; n + kRows <= rows; n += kRows) dot_groups<T, kRows>(lines + n, grouped, columns, sums + n);
+    for (; n < rows; ++n) dot_groups<T, 1>(lines + n, grouped, columns, sums + n);
+  });
 }
 
 #else
 
 bool has_groups(StoredType) { return false; }
 void group_input(StoredType, const float*, std::int64_t, float*) {}
-float grouped_dot(StoredType, const unsigned char*, const float*, std::int64_t) { return 0; }
+void grouped_dots(StoredType, const unsigned char* const*, std::int64_t, const float*, std::int64_t, float*) {}
 
 #endif
 }  // namespace sink

@@ -58,8 +58,12 @@ void bench(StoredType type) {
   group_input(type, x.data(), kColumns, grouped.data<float>());
   const double dots = best_rate([&](std::int64_t row) {
     const unsigned char* w_row = w.data() + row * bytes;
-    kept = has_groups(type) ? grouped_dot(type, w_row, grouped.data<float>(), kColumns)
-                            : dot(type, w_row, x.data(), kColumns);
+    float sum;
+    if (has_groups(type))
+      grouped_dots(type, &w_row, 1, grouped.data<float>(), kColumns, &sum);
+    else
+      sum = dot(type, w_row, x.data(), kColumns);
+    kept = sum;
   });
   const double decodes = best_rate([&](std::int64_t row) {
     decode(type, w.data() + row * bytes, kColumns, decoded.data());

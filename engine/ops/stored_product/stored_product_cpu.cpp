@@ -33,10 +33,15 @@ void by_groups(const float* x_MK, std::int64_t M, const StoredPart& part, std::i
   Tensor grouped = Tensor::empty({M, size});
   for (std::int64_t m = 0; m < M; ++m) group_input(part.type, x_MK + m * K, K, grouped.data<float>() + m * size);
   parallel_chunks(part.rows, 16, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t n = begin; n < end; ++n)
-      for (std::int64_t m = 0; m < M; ++m)
-        store(y_MN[m * N + n],
-              grouped_dot(part.type, part.lines[static_cast<std::size_t>(n)], grouped.data<float>() + m * size, K));
+    constexpr std::int64_t kRows = 8;  // remain in the cache for all rows of x
+    float sums[kRows];
+    for (std::int64_t n = begin; n < end; n += kRows) {
+      const std::int64_t rows = std::min(kRows, end - n);
+      for (std::int64_t m = 0; m < M; ++m) {
+        grouped_dots(part.type, part.lines.data() + n, rows, grouped.data<float>() + m * size, K, sums);
+        for (std::int64_t r = 0; r < rows; ++r) store(y_MN[m * N + n + r], sums[r]);
+      }
+    }
   });
 }
 
