@@ -45,7 +45,8 @@ def seconds_of_ours(given, precision, prompt, written):
         ids.flush()
         before = os.times()
         said = subprocess.run([given.program, "generate", given.model, "--tokens", ids.name, "--max-new-tokens", str(written), "--ignore-eos",
-                               "--threads", str(given.threads), "--precision", precision], check=True, capture_output=True, text=True).stderr
+                               "--threads", str(given.threads), "--precision", precision], check=True, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True).stderr
         after = os.times()
     _, read, _, later = re.search(r"(\d+) tokens read in ([\d.]+) s, (\d+) generated in ([\d.]+) s", said).groups()
     used = after.children_user + after.children_system - before.children_user - before.children_system
