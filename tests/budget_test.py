@@ -18,7 +18,7 @@ engine 5375 67
 autograd 1835 31
 model/open 5185 62
 model 4225 65
-train/studies 185 195
+train/studies 185 197
 train 5095 63
 eval 11080 125
 tools/report 3590 47

@@ -28,7 +28,7 @@ from runs import design_of, read_runs
 RESULTS = pathlib.Path("train/studies/results")
 REGISTERED = pathlib.Path("train/studies/preregistration.toml")
 DATA = pathlib.Path("data/english")
-TUNED = ("fine_tuning", "tuning")  # studies whose tables also have what was measured before tuning
+TUNED = ("fine_tuning", "hysteresis", "tuning")  # studies whose tables also have what was measured before tuning
 INCOMPLETE = 3  # exit code of `sweep --collect` if a study has runs that the file does not have
 
 

@@ -132,6 +132,22 @@ def demand(studies):
         studies.checks.says(page, of("baseline", "sink_1", 1))
 
 
+def hysteresis(studies):
+    """The rows of README.md's table of models that continue at another decay."""
+    words = {"0.6": "0.6: a sink", "0.3": "0.3: none", "2.4": "2.4: even"}
+    for first, then in (("0.6", ("", "0.15", "0.3", "0.6", "1.2")), ("0.3", ("", "0.3", "0.6")), ("2.4", ("", "0.6"))):
+        for decay in then:
+            group = "baseline" + ("" if first == "0.6" else f"-weight-decay-{first}")
+            if decay:
+                group += "-tuned" + ("" if first == "2.4" else f"-weight-decay-{decay}")
+            of = lambda measure, digits: studies.interval("hysteresis", group, measure, digits)
+            alpha = studies.checks.interval([float(studies.group("hysteresis", group)[seed]["alpha_1_over_even"]) for seed in SEEDS], 2)
+            cells = [words[first], decay, of("sink_1", 1), alpha, of("entropy", 2), of("massive_ratio", 2), of("val_loss", 3)]
+            studies.checks.says(studies.checks.STUDIES, re.sub(" +", " ", "| " + " | ".join(cells) + " |"))
+    for group, digits in (("baseline-weight-decay-0.3", 1), ("baseline-weight-decay-0.3-tuned-weight-decay-0.3", 1)):
+        studies.checks.says(studies.checks.FINDINGS, studies.interval("hysteresis", group, "sink_1", digits) + " %")
+
+
 def tuning(studies):
     """The rows of README.md's table of fine-tuning."""
     for label, name in (("softmax", "baseline"), ("sigmoid", "op_sigmoid_none"), ("key, its value zero", "bias_k")):
@@ -397,6 +413,7 @@ def check(checks):
     same = student.estimate([1 + x for x in studies.values("batch_decay", "baseline-weight-decay-0.1", "excess_zero_score")])
     checks.says(checks.STUDIES, f"as much as a batch of 16 does there ({same.mean:.2f} +- {same.half:.2f} at 0.1)")
     demand(studies)
+    hysteresis(studies)
     tuning(studies)
     larger(studies)
     sentences(studies)
