@@ -13,6 +13,7 @@
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
 #include "eval/attention/attention_output.h"
+#include "eval/attention/long_view.h"
 #include "eval/attention/view_page.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
@@ -29,6 +30,8 @@ struct AttentionOptions {
   InputOptions given;
   std::string out;
   ViewOptions view;
+  bool lens_given = false;  // --lens-tokens
+  std::vector<std::string> heads;
   bool json = false, force = false;
   ComputeOptions compute;
 };
@@ -125,10 +128,36 @@ std::string default_page(const std::string& model) {
   return std::filesystem::exists(run / "checkpoint.h5") ? (run / kRunViewPage).string() : kRunViewPage;
 }
 
+bool view_is_long(const AttentionOptions& options, std::int64_t T) {
+  const ViewPatterns patterns = options.view.patterns;
+  return patterns == ViewPatterns::windows || !options.heads.empty() ||
+         (patterns == ViewPatterns::automatic && options.given.any() && T > kLongestPatterns);
+}
+
+int run_long_view(const AttentionOptions& options, const ReadText& text, const std::string& out) {
+  const std::int64_t T = text.tokens_1T.dim(1);
+  const Sizes& sizes = text.model->sizes();
+  const ViewPatterns patterns = options.view.patterns;
+  if (patterns == ViewPatterns::stored || patterns == ViewPatterns::computed)
+    throw Error("--heads needs --patterns windows", Exit::usage);
+  if (options.lens_given && options.view.lens_tokens > 0)
+    throw Error("the page of a long text has no logit lens; leave out --lens-tokens, or see `lens`", Exit::usage);
+  LongView view(*text.model, T, layer_heads(options.heads, sizes));
+  const AttentionSummary summary =
+      summarise_attention(*text.model, text.tokens_1T, &view, text.has_logits(), layer_progress(sizes.layers, T));
+  const std::string page = view.page(summary, text.labels);
+  write_file_atomically(out, page);
+  std::printf("%s, %.2f MB\n", printable(out).c_str(), static_cast<double>(page.size()) / 1e6);
+  put_text(stdout, view.note());
+  return 0;
+}
+
 int run_view(const AttentionOptions& options, const Ablation& ablation) {
   const std::string out = options.out.empty() ? default_page(options.model) : options.out;
   require_output(out, view_page_kind(), options.force);
-  const ReadText text = read_text(options, ablation, kLongestPatterns);
+  const bool may_be_long = view_is_long(options, kLongestSequence);
+  const ReadText text = read_text(options, ablation, may_be_long ? kLongestSequence : kLongestPatterns);
+  if (view_is_long(options, text.tokens_1T.dim(1))) return run_long_view(options, text, out);
   ViewOptions view = options.view;
   if (!text.has_logits()) view.lens_tokens = 0;
   ViewContent content(*text.model, text.tokens_1T.dim(1), view);
@@ -176,21 +205,27 @@ EvalCommand view_command(CLI::App& app, const Ablation& ablation) {
       "view",
       "Draws the attention patterns of a text. Writes one page that needs no network: all heads are small maps, "
       "sorted by layer or by sink; a click opens one with its tokens, lines from token to token, the prediction after "
-      "each layer (logit lens), and the lengths of values and of the residual stream. Texts have at most 1024 tokens; "
-      "patterns of long ones are computed in the page, or pooled. Of a run without a text: its first validation "
-      "sequence; `report` shows the page, too.");
+      "each layer (logit lens), and the lengths of values and of the residual stream. Patterns of long texts "
+      "are computed in the page, or pooled. Above 1024 tokens the page shows what every token receives in each layer, "
+      "all heads pooled, and a few in full: a window that it computes from queries and keys as one scrolls. Of a run "
+      "without a text: its first validation sequence; `report` shows the page, too.");
   add_text_and_machine(command, *options);
   command->add_option("--out", options->out, "the page to write [view.html, of a run in its folder]");
-  const std::map<std::string, ViewPatterns> patterns{
-      {"auto", ViewPatterns::automatic}, {"stored", ViewPatterns::stored}, {"computed", ViewPatterns::computed}};
+  const std::map<std::string, ViewPatterns> patterns{{"auto", ViewPatterns::automatic},
+                                                     {"stored", ViewPatterns::stored},
+                                                     {"computed", ViewPatterns::computed},
+                                                     {"windows", ViewPatterns::windows}};
   command
       ->add_option_function<std::string>(
           "--patterns", [options, patterns](const std::string& name) { options->view.patterns = patterns.at(name); },
           "how the page has them; auto: it computes those that are too large to store, from queries and keys")
-      ->check(CLI::IsMember({"auto", "stored", "computed"}))
-      ->option_text("auto|stored|computed [auto]");
+      ->check(CLI::IsMember({"auto", "stored", "computed", "windows"}))
+      ->option_text("auto|stored|computed|windows [auto]");
+  command->add_option("--heads", options->heads, "heads that the page of a long text shows in full [10 by rules]")
+      ->option_text("LAYER.HEAD ...");
   command->add_option("--lens-tokens", options->view.lens_tokens, "logit lens of the last tokens; 0: none")
       ->check(CLI::Range(std::int64_t{0}, kLongestPatterns))
+      ->each([options](const std::string&) { options->lens_given = true; })
       ->option_text("INT [32]");
   command->add_flag("--force", options->force, "let --out replace a file that is no such page");
   command->footer("Example:\n  sinklab view SmolLM2-135M.gguf --text-file speech.txt --out speech.html");

@@ -149,6 +149,7 @@ struct SummaryHooks final : HiddenStateHooks {
     } else {
       std::ranges::move(summaries_of_sums(point, rows_X), std::back_inserter(summary.head_LH));
     }
+    visitor.heads(point, std::span(summary.head_LH).last(static_cast<std::size_t>(summary.heads)));
     if (after_layer) after_layer(point.layer + 1);
   }
 
@@ -238,11 +239,12 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
   summary.heads = sizes.heads;
   if (model.extra_tokens() > 0) summary.extra = Evaluation::Extra::token;
   const auto T = static_cast<std::int64_t>(summary.tokens_T.size());
-  const bool needs_patterns = visitor || model.extra_tokens() > 0;
+  const bool for_visitor = visitor && visitor->needs_patterns(),
+             needs_patterns = for_visitor || model.extra_tokens() > 0;
   SINK_CHECK(!needs_patterns || T <= kLongestPatterns, "attention",
              "expected at most " + std::to_string(kLongestPatterns) + " tokens " +
-                 (visitor ? "for a page of patterns" : "for a model with a sink token") + ", got " + std::to_string(T) +
-                 "; shorten the text",
+                 (for_visitor ? "for a page of patterns" : "for a model with a sink token") + ", got " +
+                 std::to_string(T) + "; shorten the text",
              Exit::bad_input);
   SummaryVisitor none;
   SummaryHooks hooks(summary, sizes, model.extra_tokens(), needs_patterns, visitor ? *visitor : none, after_layer);

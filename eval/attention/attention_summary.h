@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -58,13 +59,16 @@ struct SummaryVisitor {
   virtual void hidden_state(std::int64_t /*l*/, const Tensor& /*x_1PC*/) {}
   // The attention of a layer, before the patterns of its heads.
   virtual void attention(const AttentionPoint& /*point*/) {}
-  // The proxy weights of one head after the other, F64 between tokens of the text.
+  // The proxy weights of one head after the other, F64 between tokens of the text; unless the visitor does without.
+  virtual bool needs_patterns() const { return true; }
   virtual void pattern(const Tensor& /*weights_TT*/) {}
+  // The heads of the layer, at its end.
+  virtual void heads(const AttentionPoint& /*point*/, std::span<const HeadSummary> /*head_H*/) {}
 };
 
 // The most tokens of a text whose patterns are computed: as many as there are threads are in memory at a time. They are
-// for a visitor, and for models with a sink token. Otherwise sums by key suffice (attention_key_sums), for a text of
-// any length.
+// for a visitor that needs them, and for models with a sink token. Otherwise sums by key suffice (attention_key_sums),
+// for a text of any length.
 inline constexpr std::int64_t kLongestPatterns = 1024;
 
 // Runs the model over tokens_1T, I32. Without logits there is no loss. Calls after_layer(layers done) after each layer.

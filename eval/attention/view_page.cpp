@@ -99,8 +99,7 @@ void ViewContent::hidden_state(std::int64_t, const Tensor& x_1PC) {
       lens_predictions(model_, x_1PC.slice((P - options_.lens_tokens) * C, {1, options_.lens_tokens, C}).clone()));
 }
 
-std::string view_page(const AttentionSummary& summary, const SummaryLabels& labels, const ViewContent& content) {
-  const ViewMaps& maps = content.maps();  // small ones, if the page computes the patterns
+nlohmann::json page_data(const AttentionSummary& summary, const SummaryLabels& labels) {
   using json = nlohmann::json;
   const bool extra = summary.extra != Evaluation::Extra::none;
   json alpha = json::array(), star = json::array(), self = json::array(), texts = json::array(), sinks = json::array();
@@ -115,23 +114,28 @@ std::string view_page(const AttentionSummary& summary, const SummaryLabels& labe
   }
   for (std::int32_t id : summary.tokens_T) texts.push_back(labels.token_text(id));
   for (const SecondarySink& sink : secondary_sinks(summary)) sinks.push_back({sink.position - 1, sink.heads});
-  const json data{{"layers", summary.layers},
-                  {"heads", summary.heads},
-                  {"attention", attention},
-                  {"tokens", texts},
-                  {"cell", maps.cell()},
-                  {"square", maps.is_square()},
-                  {"maps", maps.base64_LH()},
-                  {"alpha", alpha},
-                  {"star", extra ? star : json()},
-                  {"self", self},
-                  {"sinks", sinks},
-                  {"even", summary.even_alpha_1},
-                  {"row_sum", row_sum},
-                  {"hidden", summary.hidden_norm_LT},
-                  {"value", summary.value_norm_LT},
-                  {"computed", content.queries_keys() ? content.queries_keys()->json() : json()},
-                  {"lens", lens_json(content.lens_LN(), labels)}};
+  return {{"layers", summary.layers},
+          {"heads", summary.heads},
+          {"attention", attention},
+          {"tokens", texts},
+          {"alpha", alpha},
+          {"star", extra ? star : json()},
+          {"self", self},
+          {"sinks", sinks},
+          {"even", summary.even_alpha_1},
+          {"row_sum", row_sum}};
+}
+
+std::string view_page(const AttentionSummary& summary, const SummaryLabels& labels, const ViewContent& content) {
+  const ViewMaps& maps = content.maps();  // small ones, if the page computes the patterns
+  nlohmann::json data = page_data(summary, labels);
+  data["cell"] = maps.cell();
+  data["square"] = maps.is_square();
+  data["maps"] = maps.base64_LH();
+  data["hidden"] = summary.hidden_norm_LT;
+  data["value"] = summary.value_norm_LT;
+  data["computed"] = content.queries_keys() ? content.queries_keys()->json() : nlohmann::json();
+  data["lens"] = lens_json(content.lens_LN(), labels);
   return fill(eval_file("view.html"), {{"model", escape(labels.model)},
                                        {"summary", escape(attention_table(summary, labels))},
                                        {"style", eval_file("view.css")},

@@ -31,9 +31,10 @@ class ViewMaps {
   std::vector<std::string> base64_LH_;
 };
 
-// Whether a page stores its patterns or computes them from queries and keys; automatic: computes those that would have
-// to be pooled, if it can do so with an error of at most 0.05.
-enum class ViewPatterns { automatic, stored, computed };
+// Whether a page stores its patterns, computes them from queries and keys, or pools them all and computes windows of a
+// few (long_view.h). automatic: windows for texts above kLongestPatterns; of others it computes patterns that would
+// have to be pooled, if it can do so with an error of at most 0.05.
+enum class ViewPatterns { automatic, stored, computed, windows };
 
 struct ViewOptions {
   ViewPatterns patterns = ViewPatterns::automatic;
@@ -67,6 +68,9 @@ class ViewContent final : public SummaryVisitor {
   std::optional<ViewQueriesKeys> queries_keys_;
   std::vector<std::vector<Prediction>> lens_LN_;
 };
+
+// What pages have of a summary.
+nlohmann::json page_data(const AttentionSummary& summary, const SummaryLabels& labels);
 
 std::string view_page(const AttentionSummary& summary, const SummaryLabels& labels, const ViewContent& content);
 

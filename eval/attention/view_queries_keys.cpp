@@ -14,16 +14,6 @@ namespace {
 constexpr std::int64_t kMostBytes = 30000000;  // of all queries and keys, before base64
 constexpr float kNotVisible = -std::numeric_limits<float>::infinity();
 
-// Operations whose proxy weights are softmax of the scores.
-bool is_softmax(const std::string& operation) {
-  return operation == "Softmax" || operation == "ScaledSoftmax" || operation == "PNormExp";
-}
-
-template <class X>
-std::string bytes_of(const std::vector<X>& values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(X)};
-}
-
 // The largest power of two that divides D: the transform acts on blocks of this many elements.
 std::size_t block_of(std::size_t D) { return D & (~D + 1); }
 
@@ -41,6 +31,10 @@ void transform(std::span<double> x) {
 }
 
 }  // namespace
+
+bool is_softmax(const std::string& operation) {
+  return operation == "Softmax" || operation == "ScaledSoftmax" || operation == "PNormExp";
+}
 
 std::string base64(const std::string& bytes) {
   static const char* const kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

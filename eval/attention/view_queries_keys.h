@@ -21,6 +21,13 @@ namespace sink {
 
 // Bytes as text: 4 characters for 3.
 std::string base64(const std::string& bytes);
+template <class X>
+std::string bytes_of(const std::vector<X>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(X)};
+}
+
+// Whether the proxy weights of an operation are softmax of the scores.
+bool is_softmax(const std::string& operation);
 
 class ViewQueriesKeys {
  public:

@@ -62,6 +62,77 @@ def check_computed(build, browser, folder, expect):
            "z does not enlarge the map around the chosen query and key")
 
 
+def check_long(build, browser, folder, expect):
+    """The page of a long text, which a short one has with `--patterns windows`: its weights are within the relative error that
+    it states of `explain`'s, its pooled maps and what keys receive are sums of them, and scrolling moves the window."""
+    tokens, page = folder / "many.txt", folder / "long.html"
+    for name, count in COMPUTED:
+        tokens.write_text(" ".join(str(1 + 7 * t % 29) for t in range(count)) + "\n")
+        model = MODELS / name
+        summary = json.loads(command(build, model, "--tokens", tokens, "--json"))
+        names = [f"{head['layer']}.{head['head']}" for head in summary["heads"]]
+        command(build, "view", model, "--tokens", tokens, "--patterns", "windows", "--out", page, "--force", "--heads", *names)
+        browser.open(page.as_uri())
+        expect(browser.evaluate(f"T === {count} && document.documentElement.dataset.ready === 'yes' && !document.documentElement.dataset.errors"),
+               f"{name}: no page of a long text")
+        expect(browser.evaluate("isFull.size") == len(names), f"{name}: not all heads are in full")
+        received = {}
+        for n, head in enumerate(summary["heads"]):
+            weights = browser.evaluate(f"[...windowOf({n}, 0, 0, T, T)]")
+            error = browser.evaluate(f"isFull.get({n}).error")
+            expect(error < 0.01, f"{name}, head {names[n]}: the page states an error of {error}")
+            rows = [weights[i * count:(i + 1) * count] for i in range(count)]
+            for query in (0, count // 2, count - 1):
+                explained = json.loads(command(build, "explain", model, "--tokens", tokens, "--json", "--layer", head["layer"],
+                                               "--head", head["head"], "--query", query))
+                exact = {key["j"]: key["a"] for key in explained["keys"]}
+                for j in range(count):
+                    expect(abs(rows[query][j] - exact.get(j, 0)) <= error * exact.get(j, 0) + 2e-6,
+                           f"{name}, head {names[n]}, query {query}, key {j}: {rows[query][j]} on the page, {exact.get(j, 0)} in explain")
+            corner = browser.evaluate(f"[...windowOf({n}, 5, 3, 4, 7)]")
+            expect(corner == [rows[i][j] for i in range(5, 9) for j in range(3, 10)], f"{name}, head {names[n]}: a window differs from the whole")
+            cell, side = browser.evaluate("cell"), browser.evaluate("side")
+            pooled = browser.evaluate(f"[...pooledOf({n})]")
+            for x in range(side):
+                for y in range(x + 1):
+                    block = [rows[i][y * cell:(y + 1) * cell] for i in range(x * cell, min(count, (x + 1) * cell))]
+                    mean = sum(map(sum, block)) / len(block)
+                    expect(abs(pooled[x * side + y] - mean) < 0.006, f"{name}, head {names[n]}, cell {x}, {y}: {pooled[x * side + y]}, {mean}")
+            sums = received.setdefault(head["layer"], [0] * count)
+            for row in rows:
+                for j, weight in enumerate(row):
+                    sums[j] += weight / count
+        for row, sums in enumerate(received.values()):
+            shown = browser.evaluate(f"[...received[{row}]]")
+            per_layer = len(names) / len(received)
+            worst = max(abs(a - b / per_layer) for a, b in zip(shown, sums))
+            expect(worst < 1e-4, f"{name}: what keys receive differs by {worst} from the sums of the weights")
+    # The last page: zoomed, scrolled, a head and a query chosen.
+    browser.evaluate("choose(1); zoom(1)")
+    expect(browser.evaluate("[chosen, pixels].join()") == "1,14", "no larger tokens")
+    browser.evaluate("new Promise((done) => { byId('window').scrollTo(28, 42); setTimeout(done, 300); })")
+    part = browser.evaluate("JSON.stringify(drawnPart())")
+    expect('"i0":3,"j0":2' in part and "Queries 4 to" in browser.evaluate("byId('cell').textContent"), f"the window did not scroll: {part}")
+    browser.evaluate("go(40, 10)")
+    expect(browser.evaluate("byId('row-note').textContent").startswith("Query") and browser.evaluate("byId('best').children.length") > 0,
+           "the chosen query shows no keys")
+    command(build, "view", MODELS / COMPUTED[0][0], "--tokens", tokens, "--patterns", "windows", "--out", page, "--force", "--heads", "1.0")
+    browser.open(page.as_uri())
+    expect(browser.evaluate("[isFull.size, chosen, byId('window-box').hidden].join()") == f"1,{browser.evaluate('data.heads')},false",
+           "--heads 1.0 does not show that head in full alone")
+    browser.evaluate("choose(0)")
+    expect(browser.evaluate("byId('window-box').hidden && byId('pooled-only').textContent.startsWith('This head is shown pooled only')"),
+           "a head that is not in full has a window")
+    many = folder / "over_1024.txt"
+    many.write_text(" ".join(str(1 + 7 * t % 29) for t in range(1030)) + "\n")
+    command(build, "view", MODEL, "--tokens", many, "--out", folder / "auto.html")
+    browser.open((folder / "auto.html").as_uri())
+    expect(browser.evaluate("T === 1030 && isFull.size > 0 && isFull.get(chosen).rule === 'largest alpha_1'"), "1030 tokens have no page of a long text")
+    for words in (["--heads", "0.99"], ["--patterns", "stored", "--heads", "0.0"], ["--lens-tokens", "5"]):
+        refused = subprocess.run([build / "sinklab", "view", MODEL, "--tokens", many, "--out", folder / "none.html", *words], capture_output=True, text=True)
+        expect(refused.returncode == 2 and "error: " in refused.stderr and not (folder / "none.html").exists(), f"{words} are not refused")
+
+
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
     shots = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
@@ -130,17 +201,19 @@ def main():
             alphas = browser.evaluate("[...document.querySelectorAll('#grid button')].map((b) => data.alpha[b.dataset.head])")
             expect(alphas == sorted(alphas, reverse=True), "the heads are not sorted by alpha_1")
             check_computed(build, browser, folder, expect)
+            check_long(build, browser, folder, expect)
             for scheme in ("light", "dark"):
                 for width in (390, 1440):
                     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
                     browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
-                    browser.open(page.as_uri())
-                    state = browser.evaluate(STATE)
-                    expect(state["wide"] <= 0, f"the page is {state['wide']} pixels wider than {width}")
-                    if shots:
-                        import base64
-                        picture = browser.call("Page.captureScreenshot", format="png")["data"]
-                        (shots / f"view_{scheme}_{width}.png").write_bytes(base64.b64decode(picture))
+                    for shown in (page, folder / "long.html"):
+                        browser.open(shown.as_uri())
+                        wide = browser.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+                        expect(wide <= 0, f"{shown.name} is {wide} pixels wider than {width}")
+                        if shots:
+                            import base64
+                            picture = browser.call("Page.captureScreenshot", format="png")["data"]
+                            (shots / f"{shown.stem}_{scheme}_{width}.png").write_bytes(base64.b64decode(picture))
             wrong += complaints(browser.events)
         finally:
             browser.close()
