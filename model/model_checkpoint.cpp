@@ -76,7 +76,8 @@ void require_notes(const Checkpoint& checkpoint, const Sizes& sizes) {
 
 void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint, const Tensor& masters) {
   SINK_CHECK(model.sizes().long_rope.short_E.empty(), "checkpoint",
-             "a checkpoint has no place for the factors of LongRoPE: use the file of the model itself", Exit::usage);
+             "a checkpoint has no place for the factors of LongRoPE or YaRN: use the file of the model itself",
+             Exit::usage);
   SINK_CHECK(model.sizes().global_layers.empty() && model.sizes().rotary_layers.empty(), "checkpoint",
              "a checkpoint has no place for a list of layers with a window or without rotary positions: use the file "
              "of the model itself",

@@ -124,7 +124,14 @@ void take_rotations(const GgufKeys& keys, const Family& family, Sizes& sizes) {
                   str_format("%g", factor));
     return;
   }
-  if (scaling != family.scaling)
+  const bool or_yarn = family.scaling == kLinearOrYarn;
+  if (scaling == "yarn" && or_yarn) {
+    expect_plain_yarn(keys);
+    sizes.long_rope = yarn_divisors(sizes.rotary_base, keys.real("rope.scaling.factor"),
+                                    keys.integer("rope.scaling.original_context_length"), sizes.width_of_head());
+    return;
+  }
+  if (scaling != (or_yarn ? "linear" : family.scaling))
     keys.refuse("rotary positions of scaling " + in_quotes(scaling) + " are not computed here; " + family.scaling +
                 " is");
   sizes.rotary_factor = keys.real("rope.scaling.factor", keys.real("rope.scale_linear", 1));

@@ -143,7 +143,7 @@ OpenConfig read_hf_config(const std::string& path) {
   if (family.experts) take_experts(keys, config);
   if (family.read) family.read(keys, config);
   if (!family.rope_types.empty()) {
-    const Rope rope = whole_rope(keys, family.rope_types);
+    const Rope rope = whole_rope(keys, family.rope_types, yarn_width(config.sizes));
     take_rope(rope, config);
     if (rope.type == "llama3") config.family = family.with_llama3_rope;
   }

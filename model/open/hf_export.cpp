@@ -43,7 +43,8 @@ OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
         "that the file was made of",
         Exit::usage);
   if (!sizes.long_rope.short_E.empty())
-    throw Error("export: the factors of LongRoPE are not written; use the file of the model itself", Exit::usage);
+    throw Error("export: the factors of YaRN and LongRoPE are not written; use the file of the model itself",
+                Exit::usage);
   return config_of_sizes(ablation.policies, sizes);
 }
 

@@ -126,14 +126,16 @@ void check_open_sizes(const std::string& path, const OpenConfig& config) {
   if (family.rotates_part) require_within("rotary-part", 1e-4, 1);  // 0 would be all of a head
   if (sizes.rotary_local_base != 0) require_within("rotary-local-base", 1, 1e12);
   if (sizes.rotary_factor != 0) require_within("rotary-factor", 1, 1e6);
-  if (family.scaling == "yarn" && sizes.rotary_factor > 0 && sizes.rotary_base == 1)
+  const bool has_yarn = family.scaling == kLinearOrYarn ? !sizes.long_rope.short_E.empty()
+                                                        : family.scaling == "yarn" && sizes.rotary_factor > 0;
+  if (has_yarn && sizes.rotary_base == 1)
     refuse("YaRN divides by the logarithm of the base of rotary positions, which must be above 1, got 1");
   if (sizes.attention_scale != 0) require_within("attention-scale", 1e-4, 1e4);
   const auto pairs =
       static_cast<std::size_t>(std::llround((sizes.rotary_part > 0 ? sizes.rotary_part : 1) *
                                             static_cast<double>(sizes.heads > 0 ? sizes.width_of_head() : 0) / 2));
   for (const auto* divisors : {&sizes.long_rope.short_E, &sizes.long_rope.long_E}) {
-    if (sizes.long_rope.short_E.empty() && sizes.long_rope.long_E.empty()) continue;
+    if (divisors->empty()) continue;
     if (divisors->size() != pairs)
       refuse("LongRoPE must have a factor for each of " + std::to_string(pairs) + " pairs of a head that rotate, got " +
              std::to_string(divisors->size()));

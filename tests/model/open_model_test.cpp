@@ -92,10 +92,11 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
     check_refused([&] { open_model(path).load(*program, DType::F32); }, parts, Exit::corrupt_checkpoint);
   };
   refused("llama", "llama", "\"llama\"", "\"mamba\"", {"config.json", "architecture `mamba`", "gpt2", "gemma3"});
-  for (auto [other, why] : {std::pair{"olmo3", "is not computed here: it has OLMo 2's norms with windows"},
-                            {"phimoe", "is not computed here: it has another mixture of experts; gpt2"},
-                            {"arcee", "has no family here; gpt2"},
-                            {"llamas", "is not known here; gpt2"}})
+  for (auto [other, why] :
+       {std::pair{"hunyuan_v1_dense", "is not computed here: it has norms of queries and keys after they rotate"},
+        {"phimoe", "is not computed here: it has another mixture of experts; gpt2"},
+        {"arcee", "has no family here; gpt2"},
+        {"llamas", "is not known here; gpt2"}})
     refused("llama", "llama", "\"llama\"", std::string("\"") + other + "\"",
             {std::string("the architecture `") + other + "` " + why, "olmo2"});
   refused("llama", "llama", "\"silu\"", "\"relu\"", {"`hidden_act` must be \"silu\"", "got \"relu\""});
@@ -419,10 +420,12 @@ TEST_CASE("open models: with LongRoPE a text that becomes long is refused, and o
                 Exit::usage);
 }
 
-TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3 or of experts is refused by name") {
+TEST_CASE(
+    "open models: a GGUF file with keys of another architecture, of longer vectors or of experts is refused by name") {
   const ChangedFile file;
   for (auto [name, key, why] :
-       {std::tuple{"olmo2", "olmo2.attention.sliding_window", "OLMo 3 is not computed here"},
+       {std::tuple{"olmo2", "olmo2.rope.scaling.attn_factor",
+                   "the key `olmo2.rope.scaling.attn_factor` is not known here"},
         {"qwen2", "qwen2.expert_count",
          "a mixture of experts is only computed here for llama (mixtral), granitemoe, qwen2moe, qwen3moe, olmoe and "
          "gpt-oss"},
@@ -430,16 +433,16 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
         {"llama", "llama.residual_scale", "the key `llama.residual_scale` is not known here"},
         {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"},
         {"qwen2", "qwen2.attention.sliding_window",
-         "a window is only computed for cohere2, llama, phi3, exaone4, gpt-oss"},
+         "a window is only computed for cohere2, llama, phi3, olmo2, exaone4, gpt-oss"},
         {"qwen3", "qwen3.attention.sliding_window", "`qwen3.attention.sliding_window` is 4"},
         {"falcon", "falcon.attention.sliding_window", "a window is only computed"},
         {"gpt_neox", "gptneox.attention.sliding_window", "a window is only computed"},
         {"granite", "granite.attention.sliding_window", "a window is only computed"},
         {"smollm3", "smollm3.attention.sliding_window", "a window is only computed"},
         {"llama", "llama.attention.sliding_window_pattern",
-         "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"},
+         "is only computed for cohere2, olmo2, exaone4, gpt-oss, gemma2 and gemma3"},
         {"qwen2", "qwen2.attention.sliding_window_pattern",
-         "is only computed for cohere2, exaone4, gpt-oss, gemma2 and gemma3"}})
+         "is only computed for cohere2, olmo2, exaone4, gpt-oss, gemma2 and gemma3"}})
     file.refused(with_gguf_key(gguf_file(name), key, 4u), {why});
   // llama.cpp rotates the blocks with a window by this base, in gpt-oss too.
   for (auto [name, architecture] :

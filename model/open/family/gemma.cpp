@@ -6,7 +6,6 @@
 #include "engine/io/str_format.h"
 #include "engine/ops/rotary/rotary.h"
 #include "model/open/family/family_parts.h"
-#include "model/open/hf_config_keys.h"
 
 namespace sink::open_families {
 namespace {
@@ -29,25 +28,7 @@ void read_gemma3(const ConfigJson& json, OpenConfig& config) {
   }
   take_layer_types(json, config, [&](std::int64_t layer) { return (layer + 1) % every == 0; });
 
-  const ConfigJson ropes = known_keys(json.object("rope_parameters"), "`rope_parameters` of gemma3_text");
-  const bool older = has_object(json, "rope_scaling");
-  if (older && has_object(json, "rope_parameters"))
-    json.refuse("`rope_parameters` and `rope_scaling` are both there; expected one of them");
-  if (older && !json.object("rope_scaling").has("rope_type"))
-    json.refuse(
-        "`rope_scaling` without `rope_type` is of one type in transformers 4 (`type`) and of another in 5 (default); "
-        "expected `rope_type`");
-  const ConfigJson of_full = older ? json.object("rope_scaling") : ropes.object("full_attention");
-  const ConfigJson of_window = ropes.object("sliding_attention");
-  const Rope full = rope_of(of_full, {"", json.real("rope_theta"), 0, 0, 1}, {"default", "linear"});
-  const Rope window = rope_of(of_window, {"", json.real("rope_local_base_freq"), 0, 0, 1}, {"default", "linear"});
-  require_whole_heads(of_full, full);
-  require_whole_heads(of_window, window);
-  if (window.factor > 1)
-    of_window.refuse("rotary positions of layers with a window are not slowed down here; expected type default, got " +
-                     window.type + " by " + std::to_string(window.factor));
-  take_rope(full, config);
-  config.sizes.rotary_local_base = config.sizes.window > 0 ? window.base : 0;
+  take_ropes_by_layer(json, json.real("rope_theta"), json.real("rope_local_base_freq"), {"default", "linear"}, config);
   take_scalar(json, config);
 }
 

@@ -1,4 +1,8 @@
-// Granite: LLaMA, or Mixtral, with four factors. Only that of scores is a size: the others become factors of weights.
+// Granite: LLaMA, or Mixtral, or a LLaMA with learned sink logits, with four factors. Only that of scores is a size:
+// the others become factors of weights.
+#include <algorithm>
+
+#include "engine/io/str_format.h"
 #include "model/open/family/family_parts.h"
 
 namespace sink::open_families {
@@ -9,6 +13,29 @@ void read_granite(const ConfigJson& json, OpenConfig& config) {
   config.embedding_scale = json.real("embedding_multiplier");
   config.residual_scale = json.real("residual_multiplier");
   config.logit_scale = 1 / json.real("logits_scaling");
+}
+
+void read_granite_swa(const ConfigJson& json, OpenConfig& config) {
+  read_granite(json, config);
+  take_layer_types(json, config, [](std::int64_t layer) { return layer % 4 == 0; });
+  take_rope(whole_rope(json, {"default", "linear"}), config);
+  if (!json.has("layer_rope_theta")) return;
+  const std::vector<double> bases = json.reals("layer_rope_theta");
+  Sizes& sizes = config.sizes;
+  if (std::ssize(bases) != sizes.layers)
+    json.refuse("`layer_rope_theta` must have a base for each of " + std::to_string(sizes.layers) + " layers, got " +
+                std::to_string(bases.size()));
+  std::vector<bool> rotates;
+  for (const double base : bases) {
+    rotates.push_back(base != 0);
+    if (base == 0) continue;
+    const bool is_first = std::ranges::find(rotates, true) == rotates.end() - 1;
+    if (!is_first && base != sizes.rotary_base)
+      json.refuse("`layer_rope_theta` must be one base, or 0, in all layers: others are not computed here; got " +
+                  str_format("%g and %g", sizes.rotary_base, base));
+    sizes.rotary_base = base;
+  }
+  set_rotary_layers(sizes, rotates);
 }
 
 // For llama.cpp, `rope.scaling.finetuned` false says that there are no rotary positions.
@@ -71,6 +98,37 @@ Family granitemoe() {
                   .experts = ExpertTensors::joined};
   family.gguf.names = {
       .tables = {"GGUF of experts", "GGUF"}, .pairs_interleaved = true, .experts = ExpertTensors::stacked};
+  return family;
+}
+
+// Granite with a learned sink logit, and a window and rotary positions in some layers.
+Family granite_swa() {
+  Family family = granite();
+  family.with_llama3_rope = "";
+  family.type = "granite_swa";
+  family.keys.classes = {"GraniteSWAForCausalLM", "GraniteSWAModel"};
+  family.keys.defaults = R"({"num_hidden_layers": 24, "num_attention_heads": 20, "hidden_size": 2560,
+                             "intermediate_size": 8192, "max_position_embeddings": 8192, "vocab_size": 100352,
+                             "rms_norm_eps": 1e-05, "tie_word_embeddings": true})";
+  for (const ReadKey& key :
+       {ReadKey{"num_key_value_heads", "4", "heads of keys and values; null: as many as attention heads"},
+        ReadKey{"sliding_window", "128", "keys that a token sees in layers with a window"},
+        ReadKey{"layer_types", "null",
+                "full_attention or sliding_attention, one for each layer; null: every fourth, from the first, is full"},
+        ReadKey{"layer_rope_theta", "null",
+                "the base of rotary positions of each layer, the same in all, or 0 for layers that do not rotate; "
+                "null: that of `rope_parameters`"}})
+    family.keys.read.push_back(key);
+  family.rope_types = {};
+  family.names.own = {{"blocks.#.attention.extra.logit", {"layers.#.self_attn.sinks"}}};
+  family.read = read_granite_swa;
+  family.writes = [](const OpenConfig&) { return true; };
+  family.write = [](const OpenConfig& config, nlohmann::ordered_json& json) {
+    write_layer_types(config, json);
+    for (std::int64_t layer = 0; layer < config.sizes.layers; ++layer)
+      json["layer_rope_theta"].push_back(config.sizes.rotates(layer) ? config.sizes.rotary_base : 0);
+  };
+  family.gguf = {};
   return family;
 }
 

@@ -41,7 +41,12 @@ Made by `tests/golden/open/architectures.py`.
 | --- | --- | --- |
 """
 # What the source does not tell by names.
-KNOWN = {"olmo3": "OLMo 2's norms with windows, and rotary positions by the type of a layer",
+KNOWN = {"hunyuan_v1_dense": "norms of queries and keys after they rotate",
+         "nanochat": "a norm of embeddings, rotations in the other direction and caps of logits at 15",
+         "apertus": "an activation with learned values", "bitnet": "norms inside attention and the feed-forward block",
+         "hyperclovax": "factors of what norms after sublayers give", "dory": "a residual stream of another form",
+         "diffllama": "attention that is a difference of two",
+         "persimmon": "LayerNorm of queries and keys",
          "moshi": "audio", "musicgen": "audio", "musicgen_melody": "audio"}
 ENCODER = "attention to an encoder"
 # In this order; several may hold.
@@ -57,6 +62,7 @@ FEATURES = [
     (r"class \w*(CrossAttention)\w*\(|cross_attn|encoder_attn", ENCODER),
     (r"vision_tower|vision_model|get_image_features", "images"),
     (r"build_alibi|alibi", "ALiBi"),
+    (r"self\.lm_head = nn\.Linear\(config\.(n_embd|hidden_size), config\.vocab_size(, bias=True)?\)", "a bias of the unembedding"),
     (r"clip_qkv", "queries, keys and values that are clipped"),
     (r"class \w*(AltUp|Laurel|PerLayer|HyperConnection|LayerScale)\w*\(", "a residual stream of another form"),
 ]

@@ -83,6 +83,10 @@ def tokens(count):
     return torch.from_numpy((splitmix64(numpy.arange(count, dtype=numpy.uint64)) % numpy.uint64(V)).astype(numpy.int64))
 
 
+EXAONE = {"model.embed_tokens": "transformer.wte", "model.layers": "transformer.h", "model.norm": "transformer.ln_f", "self_attn.o_proj": "self_attn.out_proj",
+          "self_attn": "attn.attention", "input_layernorm": "ln_1", "post_attention_layernorm": "ln_2", "gate_proj": "c_fc_0", "up_proj": "c_fc_1", "down_proj": "c_proj"}
+
+
 def load(config):
     """The model of a config.json as transformers reads it, and its tensors as a file would have them."""
     cls = tf.models.auto.configuration_auto.CONFIG_MAPPING[config["model_type"]]
@@ -99,6 +103,9 @@ def load(config):
             name = "embed_out.weight" if neox and name == "lm_head.weight" else name  # as save_pretrained() has it
             if config["model_type"] == "mixtral":
                 name = name.replace(".mlp.", ".block_sparse_moe.")
+            if config["model_type"] == "exaone" and name.startswith("model."):
+                for ours, in_file in EXAONE.items():
+                    name = name.replace(ours, in_file)
             if config["model_type"] == "granitemoe":  # as save_pretrained() has them
                 for ours, in_file in {"router.weight": "router.layer.weight", "experts.gate_up_proj": "input_linear.weight", "experts.down_proj": "output_linear.weight"}.items():
                     name = name.replace("block_sparse_moe." + ours, "block_sparse_moe." + in_file)
@@ -116,6 +123,18 @@ def load(config):
     return model, names
 
 
+@contextlib.contextmanager
+def patched_sinks():
+    from transformers.models.gpt_oss.modeling_gpt_oss import eager_attention_forward as with_sinks
+    from transformers.models.granite_swa import modeling_granite_swa as module
+    kept = module.eager_attention_forward
+    module.eager_attention_forward = with_sinks
+    try:
+        yield
+    finally:
+        module.eager_attention_forward = kept
+
+
 def run(config, count):
     with all_float64(), torch.no_grad():
         model, names = load(config)
@@ -123,6 +142,10 @@ def run(config, count):
         out = model(tokens(count)[None], output_attentions=count <= T, use_cache=False)
         logits = out.logits[0, -LAST:].contiguous()
         assert logits.dtype == torch.float64
+        if config["model_type"] == "granite_swa":  # whose weights of attention are without the sink; the function of gpt-oss has it
+            with patched_sinks():
+                out = model(tokens(count)[None], output_attentions=count <= T, use_cache=False)
+            assert (out.logits[0, -LAST:] - logits).abs().max() < 1e-12
         result = {"logits": logits}
         if count <= T:
             rows, columns = torch.tril_indices(count, count)
@@ -271,10 +294,11 @@ def ropes(theta="rope_theta", extra={}):
             "both": {**new(rope_type="linear", factor=2.0), "rope_scaling": dict(rope_type="linear", factor=2.0, **extra)}}
 
 
-def refused_ropes(f, llama3=True, linear=True):
+def refused_ropes(f, llama3=True, linear=True, dynamic=True):
     new = lambda **parameters: dict(rope_parameters=parameters)
-    f.refused("rope dynamic", "dynamic", new(rope_type="dynamic", factor=2.0))
-    f.refused("rope dynamic old", "dynamic", dict(rope_scaling=dict(type="dynamic", factor=2.0)))
+    if dynamic:
+        f.refused("rope dynamic", "dynamic", new(rope_type="dynamic", factor=2.0))
+        f.refused("rope dynamic old", "dynamic", dict(rope_scaling=dict(type="dynamic", factor=2.0)))
     f.refused("rope yarn", "yarn", new(rope_type="yarn", factor=2.0, original_max_position_embeddings=8))
     f.refused("rope longrope", "longrope", new(rope_type="longrope", short_factor=[1.0], long_factor=[1.0], original_max_position_embeddings=8))
     f.refused("rope proportional", "proportional", new(rope_type="proportional", rope_theta=10.0))
@@ -347,15 +371,15 @@ def llama():
     return f
 
 
-def like_llama(f, shapes={}, harmless={}, refused={}, rope=ropes(), epsilon=dict(rms_norm_eps=0.01), llama3=False):
+def like_llama(f, shapes={}, harmless={}, refused={}, rope=ropes(), epsilon=dict(rms_norm_eps=0.01), llama3=False, linear=True, dynamic=False, layers="num_hidden_layers"):
     """Of a family that differs from LLaMA in its class more than in its keys."""
     for name, changes in product(rope=rope, shape={"2 kv": {}, "1 kv": dict(num_key_value_heads=1), "4 heads of 10": dict(hidden_size=40), **shapes}):
         f.same(name, *changes)
     for name, change in {"tied": dict(tie_word_embeddings=True), "untied": dict(tie_word_embeddings=False), "epsilon": epsilon,
                          "what published files have": harmless}.items():
         f.same(name, change)
-    common(f, "num_hidden_layers")
-    refused_ropes(f, llama3=not llama3, linear=not llama3)
+    common(f, layers)
+    refused_ropes(f, llama3=not llama3, linear=linear, dynamic=not dynamic)
     for key, value in dict(hidden_act="relu", mlp_bias=True, attention_bias=None, num_key_value_heads=3, **refused).items():
         f.refused(f"{key} {value}", key, {key: value})
     return f
@@ -423,7 +447,7 @@ def exaone4():
     return like_llama(f, {}, dict(attention_dropout=0.0, sliding_window=None, sliding_window_pattern=None, layer_types=[a] * 4, rope_theta=1000000,
                                   rope_scaling=dict(rope_type="llama3", **slowed)),
                       dict(head_dim=None, sliding_window=0, partial_rotary_factor=0.5),
-                      rope={**{name: rope for name, rope in ropes().items() if "linear" not in name and name != "both" and name != "new without theta"}, **llama3}, llama3=True)
+                      rope={**{name: rope for name, rope in ropes().items() if "linear" not in name and name != "both" and name != "new without theta"}, **llama3}, llama3=True, linear=False)
 
 
 def olmo():
@@ -1028,9 +1052,191 @@ def falcon():
     return f
 
 
+SLOWED = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
+LLAMA3 = {"llama3": dict(rope_parameters=dict(rope_type="llama3", rope_theta=50.0, **SLOWED)),
+          "llama3 old": dict(rope_theta=50.0, rope_scaling=dict(rope_type="llama3", **SLOWED))}
+FEW = {name: ropes()[name] for name in ("rope missing", "theta 50", "linear new", "linear old")}
+NOT_LINEAR = {name: rope for name, rope in ropes().items() if "linear" not in name and name not in ("both", "new without theta")}
+
+
+def helium():
+    f = Family("helium", "helium", {**LLAMA, "head_dim": 4, "pad_token_id": 0})
+    f.same("default heads", dict(head_dim=DELETED, num_attention_heads=2, hidden_size=256, num_hidden_layers=1))
+    return like_llama(f, {"4 heads of 10": dict(hidden_size=40, head_dim=10)}, dict(attention_bias=False, attention_dropout=0.0, mlp_bias=False, rms_norm_eps=1e-8, rope_theta=100000.0),
+                      dict(head_dim=None, sliding_window=4, partial_rotary_factor=0.5), rope=FEW)
+
+
+def internlm3():
+    f = Family("internlm3", "internlm3", {**LLAMA, "head_dim": 6, "pad_token_id": 0})
+    dynamic = {"dynamic": dict(rope_parameters=dict(rope_type="dynamic", rope_theta=50.0, factor=6.0)),
+               "dynamic old": dict(rope_theta=50.0, rope_scaling=dict(type="dynamic", factor=6.0))}
+    theirs = dict(AutoConfig="configuration_internlm3.InternLM3Config", AutoModelForCausalLM="modeling_internlm3.InternLM3ForCausalLM")
+    return like_llama(f, {"head null": dict(head_dim=None), "kv null": dict(num_key_value_heads=None)},
+                      dict(auto_map=theirs, architectures=["InternLM3ForCausalLM"], bias=False, qkv_bias=False, attention_dropout=0.0, rope_theta=50000000,
+                           rope_scaling=dict(rope_type="dynamic", factor=6.0)),
+                      dict(bias=True, qkv_bias=True, sliding_window=4, partial_rotary_factor=0.5), rope={**FEW, **dynamic}, dynamic=True)
+
+
+def iquestcoder():
+    f = Family("iquestcoder", "iquestcoder", {**LLAMA, "head_dim": 6})
+    return like_llama(f, {"head null": dict(head_dim=None), "kv null": dict(num_key_value_heads=None)},
+                      dict(attention_bias=False, attention_dropout=0.0, clip_qkv=None, mlp_bias=False, rope_theta=500000.0, use_sliding_window=False),
+                      dict(clip_qkv=8.0, use_sliding_window=True, sliding_window=4, partial_rotary_factor=0.5), rope=FEW)
+
+
+def exaone():
+    f = Family("exaone", "exaone", {**LLAMA, "num_hidden_layers": DELETED, "num_layers": 2, "rms_norm_eps": DELETED, "layer_norm_epsilon": 1e-4, "pad_token_id": 0})
+    f.same("newer names", dict(num_layers=DELETED, num_hidden_layers=1, layer_norm_epsilon=DELETED, rms_norm_eps=1e-3))
+    f.same("both names", dict(num_hidden_layers=3, rms_norm_eps=1e-3, activation_function="silu", hidden_act="silu"))
+    return like_llama(f, {"head 6": dict(head_dim=6), "kv null": dict(num_key_value_heads=None)},
+                      dict(activation_function="silu", attention_dropout=0.0, embed_dropout=0.0, layer_norm_epsilon=1e-05, rope_theta=1000000),
+                      dict(activation_function="gelu", sliding_window=4, partial_rotary_factor=0.5), epsilon=dict(layer_norm_epsilon=0.01), layers="num_layers", rope=FEW, llama3=True)
+
+
+def patterns_of_5(f):
+    s, a = "sliding_attention", "full_attention"
+    types = {"types missing": {}, "types null": dict(layer_types=None), "sasas": dict(layer_types=[s, a, s, a, s]), "saass": dict(layer_types=[s, a, a, s, s]),
+             "sssss": dict(layer_types=[s] * 5), "aaaaa": dict(layer_types=[a] * 5)}
+    for case, changes in product(window={"window 4": {}, "window null": dict(sliding_window=None)}, types=types):
+        f.window_case(case, "sliding", *changes)
+    f.refused("too few types", "layer_types", dict(layer_types=[a] * 2))
+
+
+def cwm():
+    f = Family("cwm", "cwm", {**LLAMA, "num_hidden_layers": 5, "head_dim": 6, "sliding_window": 4})
+    s, a = "sliding_attention", "full_attention"
+    for name, change in {"types missing": {}, "types null": dict(layer_types=None), "sasas": dict(layer_types=[s, a, s, a, s]), "saass": dict(layer_types=[s, a, a, s, s]),
+                         "sssss": dict(layer_types=[s] * 5), "aaaaa": dict(layer_types=[a] * 5)}.items():
+        f.same(name, change)
+    f.refused("window 0, all full", "sliding_window", dict(layer_types=[a] * 5, sliding_window=0))
+    f.refused("window null", "sliding_window", dict(sliding_window=None))
+    f.refused("window 0", "sliding_window", dict(sliding_window=0))
+    f.refused("too few types", "layer_types", dict(layer_types=[a] * 2))
+    f.base["num_hidden_layers"] = 2
+    return like_llama(f, {}, dict(attention_dropout=0.0, mlp_bias=False, pretraining_tp=1, rope_theta=1000000.0, hidden_act="silu"),
+                      dict(head_dim=None, partial_rotary_factor=0.5, pretraining_tp=2), llama3=True, linear=False,
+                      rope={**NOT_LINEAR, **LLAMA3})
+
+
+def olmo3():
+    f = Family("olmo3", "olmo3", {**LLAMA, "num_hidden_layers": 5, "sliding_window": 4, "pad_token_id": 0})
+    patterns_of_5(f)
+    yarn = dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=500)
+    both = lambda full, window=None: dict(rope_parameters=dict(full_attention=full, sliding_attention=window or dict(rope_type="default", rope_theta=70.0)))
+    here = {"missing": {}, "theta 50": dict(rope_theta=50.0), "null": dict(rope_parameters=None), "empty": dict(rope_parameters={}),
+            "yarn old": dict(rope_theta=50.0, rope_scaling=yarn), "yarn new": both(dict(yarn, rope_theta=5000.0)),
+            "what OLMo 3 has": dict(rope_theta=500000, rope_scaling=dict(yarn, attention_factor=1.2079441541679836, beta_fast=32.0, beta_slow=1.0)),
+            "betas": both(dict(yarn, beta_fast=8, beta_slow=2.5, rope_theta=300.0)), "mscales": both(dict(yarn, mscale=0.7, mscale_all_dim=1.3)),
+            "one mscale": both(dict(yarn, mscale=0.7)), "yarn by 1": both(dict(yarn, factor=1.0)), "no context": both(dict(rope_type="yarn", factor=4.0)),
+            "linear old": dict(rope_theta=50.0, rope_scaling=dict(rope_type="linear", factor=4.0)), "linear new": both(dict(rope_type="linear", factor=2.5, rope_theta=50.0)),
+            "full alone": dict(rope_theta=30.0, rope_parameters=dict(full_attention=dict(rope_type="default"))),
+            "window alone": dict(rope_theta=30.0, rope_parameters=dict(sliding_attention=dict(rope_type="default", rope_theta=9.0))), "default": both(dict(rope_type="default", rope_theta=40.0))}
+    f.base["num_hidden_layers"] = 4
+    for name, changes in product(rope=here, shape={"2 kv": {}, "heads of 12": dict(head_dim=12)}):
+        f.same(name, *changes)
+    for name, change in {"tied": dict(tie_word_embeddings=True), "epsilon": dict(rms_norm_eps=0.01), "kv missing": dict(num_key_value_heads=DELETED)}.items():
+        f.same(name, change)
+    f.same("default window", dict(sliding_window=DELETED, max_position_embeddings=LONG, num_hidden_layers=1, rope_scaling=yarn), count=LONG)
+    f.same("yarn, long", dict(max_position_embeddings=LONG, num_hidden_layers=1, layer_types=["full_attention"], rope_scaling=yarn), count=LONG)
+    llama_refused(f)
+    for name, key, change in [("window linear", "sliding", both(dict(yarn), dict(rope_type="linear", factor=2.0))), ("window yarn", "yarn", both(dict(yarn), dict(yarn))),
+                              ("flat", "rope_parameters", dict(rope_parameters=yarn)), ("old type", "rope_type", dict(rope_scaling=dict(type="yarn", factor=2.0))),
+                              ("llama3", "llama3", LLAMA3["llama3 old"]), ("not rounded", "truncate", both(dict(yarn, truncate=False))), ("factor below 1", "factor", both(dict(yarn, factor=0.5))),
+                              ("betas the other way", "beta_slow", both(dict(yarn, beta_slow=40))), ("base 1", "base", both(dict(yarn, rope_theta=1.0))),
+                              ("a key of no class", "frobnicate", both(dict(yarn, frobnicate=1))), ("two ropes", "rope_scaling", dict(rope_scaling=yarn, **both(dict(yarn)))),
+                              ("window 0", "sliding_window", dict(sliding_window=0)), ("sliding_window_pattern", "sliding_window_pattern", dict(sliding_window_pattern=4))]:
+        f.refused(name, key, change)
+    return f
+
+
+def ministral():
+    f = Family("ministral", "ministral", {**LLAMA, "num_hidden_layers": 5, "sliding_window": 4, "head_dim": 6})
+    patterns_of_5(f)
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=8, num_hidden_layers=1))
+    f.same("default window", dict(sliding_window=DELETED, max_position_embeddings=LONG, num_hidden_layers=1), count=LONG)
+    f.refused("head missing", "head_dim", dict(head_dim=DELETED))
+    f.base["num_hidden_layers"] = 2
+    return like_llama(f, {"head 4": dict(head_dim=4)}, dict(attention_dropout=0.0, rope_theta=100000000.0, sliding_window=32768, layer_types=["sliding_attention", "full_attention"]),
+                      dict(head_dim=None, sliding_window=0, partial_rotary_factor=0.5), rope=FEW)
+
+
+def ministral3():
+    yarn = dict(rope_type="yarn", rope_theta=5000.0, factor=16.0, original_max_position_embeddings=18, llama_4_scaling_beta=0.1)
+    f = Family("ministral3", "ministral3", {**LLAMA, "head_dim": 12, "rope_parameters": yarn, "pad_token_id": 0})
+    new = lambda **keys: dict(rope_parameters=dict(yarn, **keys))
+    here = {"given": {}, "null": dict(rope_parameters=None), "missing": dict(rope_parameters=DELETED), "theta besides": dict(rope_parameters=None, rope_theta=50.0),
+            "what Ministral 3 has": new(beta_fast=32.0, beta_slow=1.0, mscale=1.0, mscale_all_dim=1.0, type="yarn", max_position_embeddings=20), "length": new(attention_factor=1.3),
+            "old": dict(rope_parameters=DELETED, rope_scaling=yarn), "no scaling": new(llama_4_scaling_beta=0)}
+    for name, changes in product(rope=here, window={"": {}, "window 4": dict(sliding_window=4)}, shape={"2 kv": {}, "1 kv": dict(num_key_value_heads=1)}):
+        f.same(name, *changes)
+    for name, change in {"tied": dict(tie_word_embeddings=True), "epsilon": dict(rms_norm_eps=0.01), "head missing": dict(head_dim=DELETED, num_hidden_layers=1),
+                         "kv missing": dict(num_key_value_heads=DELETED, num_attention_heads=8, num_hidden_layers=1)}.items():
+        f.same(name, change)
+    llama_refused(f, ("attention_bias", "mlp_bias"))
+    for name, key, change in [("empty", "llama_4_scaling_beta", dict(rope_parameters={})), ("no beta", "llama_4_scaling_beta", dict(rope_parameters={k: v for k, v in yarn.items() if k != "llama_4_scaling_beta"})),
+                              ("default", "default", new(rope_type="default")), ("not rounded", "truncate", new(truncate=False)), ("layer types", "layer_types", dict(layer_types=["full_attention"] * 2)),
+                              ("head null", "head_dim", dict(head_dim=None)), ("window 0", "sliding_window", dict(sliding_window=0))]:
+        f.refused(name, key, change)
+    return f
+
+
+def granite_swa():
+    f = Family("granite_swa", "granite_swa", {**LLAMA, "num_hidden_layers": 5, "sliding_window": 4, "attention_multiplier": 0.3})
+    patterns_of_5(f)
+    multipliers = dict(embedding_multiplier=12, residual_multiplier=0.22, logits_scaling=8.0, attention_multiplier=0.015625)
+    bases = {"null": dict(layer_rope_theta=None), "one": dict(layer_rope_theta=[50.0] * 5), "some": dict(layer_rope_theta=[0, 50, 50.0, 50.0, 0]), "none": dict(layer_rope_theta=[0] * 5)}
+    for name, changes in product(base=bases, factors={"": {}, "factors": multipliers}):
+        f.same(name, *changes)
+    for key in multipliers:
+        f.same(f"{key} missing", {key: DELETED})
+        f.refused(f"{key} 0", key, {key: 0})
+    f.same("default window", dict(sliding_window=DELETED, max_position_embeddings=300, num_hidden_layers=2), count=300)
+    f.same("kv missing", dict(num_key_value_heads=DELETED))
+    f.refused("two bases", "layer_rope_theta", dict(layer_rope_theta=[50.0, 60.0, 0, 0, 0]))
+    f.refused("too few bases", "layer_rope_theta", dict(layer_rope_theta=[50.0]))
+    f.base["num_hidden_layers"] = 2
+    return like_llama(f, {"head 6": dict(head_dim=6), "kv null": dict(num_key_value_heads=None)}, dict(attention_dropout=0.1, layer_types=["full_attention", "sliding_attention"], rope_theta=10000000.0, **multipliers),
+                      dict(sliding_window=0, partial_rotary_factor=0.5, shared_intermediate_size=8), rope=FEW)
+
+
+def gpt_neo():
+    f = Family("gpt_neo", "gpt_neo", dict(num_layers=2, num_heads=4, hidden_size=16, max_position_embeddings=20, window_size=4, attention_types=[[["global", "local"], 1]]))
+    types = {"global, local": {}, "global": dict(attention_types=[[["global"], 2]]), "local": dict(attention_types=[[["local"], 2]]),
+             "two lists": dict(attention_types=[[["local"], 1], [["global"], 1]]), "again": dict(attention_layers=["global", "local"])}
+    for name, changes in product(types=types, inner={"": {}, "inner null": dict(intermediate_size=None), "inner 20": dict(intermediate_size=20)}, heads={"": {}, "2 heads": dict(num_heads=2)}):
+        f.same(name, *changes)
+    f.same("types missing", dict(attention_types=DELETED, num_layers=24))
+    f.same("default window", dict(window_size=DELETED, max_position_embeddings=300, attention_types=[[["local"], 2]]), count=300)
+    f.same("epsilon", dict(layer_norm_epsilon=0.01))
+    f.same("what GPT-Neo's files have", dict(activation_function="gelu_new", attention_dropout=0, embed_dropout=0, resid_dropout=0, summary_type="cls_index", summary_use_proj=True,
+           summary_activation=None, summary_proj_to_labels=True, summary_first_dropout=0.1))
+    common(f, "num_layers")
+    for key, value in dict(activation_function="relu", tie_word_embeddings=False, head_dim=8, sliding_window=4, num_hidden_layers=2, attention_layers=["local", "local"]).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    for name, value in {"too few": [[["global"], 1]], "too many": [[["global"], 3]], "of another type": [[["sparse"], 2]], "no list": "global", "not counted": [[["global", "local"]]], "null": None}.items():
+        f.refused(f"types {name}", "attention_types", dict(attention_types=value))
+    f.refused("window 0", "window_size", dict(window_size=0))
+    return f
+
+
+def gpt_bigcode():
+    f = Family("gpt_bigcode", "gpt_bigcode", dict(n_layer=2, n_head=4, n_embd=16, n_positions=20))
+    for name, changes in product(query={"one key": {}, "a key for each": dict(multi_query=False)}, inner={"inner 4C": {}, "inner null": dict(n_inner=None), "inner 20": dict(n_inner=20)},
+                                 heads={"4 heads": {}, "2 heads": dict(n_head=2)}, act={"": {}, "gelu_new": dict(activation_function="gelu_new")}):
+        f.same(name, *changes)
+    f.same("epsilon", dict(layer_norm_epsilon=0.01))
+    f.same("what StarCoder's files have", dict(attention_softmax_in_fp32=True, scale_attention_softmax_in_fp32=True, scale_attn_weights=True, attn_pdrop=0.1, embd_pdrop=0.1, resid_pdrop=0.1,
+           inference_runner=0, max_batch_size=None, max_sequence_length=None, pad_key_length=True, pre_allocate_kv_cache=False, validate_runner_input=True, multi_query=True,
+           num_key_value_heads=1, summary_type="cls_index", summary_use_proj=True, summary_activation=None, summary_proj_to_labels=True, summary_first_dropout=0.1))
+    common(f, "n_layer")
+    for key, value in dict(activation_function="relu", scale_attn_weights=False, tie_word_embeddings=False, num_key_value_heads=4, head_dim=8, sliding_window=4).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "qwen3_5": qwen3_5, "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "qwen2_moe": qwen2_moe, "gemma": gemma, "starcoder2": starcoder2, "exaone4": exaone4, "olmo": olmo, "stablelm": stablelm, "nemotron": nemotron, "cohere": cohere, "cohere2": cohere2, "seed_oss": seed_oss, "glm": glm, "glm4": lambda: glm("glm4"), "ernie4_5": ernie4_5, "olmoe": olmoe, "granitemoe": granitemoe, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "qwen3_5": qwen3_5, "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "qwen3_moe": qwen3_moe, "qwen2_moe": qwen2_moe, "gemma": gemma, "starcoder2": starcoder2, "exaone4": exaone4, "olmo": olmo, "stablelm": stablelm, "nemotron": nemotron, "cohere": cohere, "cohere2": cohere2, "seed_oss": seed_oss, "glm": glm, "glm4": lambda: glm("glm4"), "ernie4_5": ernie4_5, "olmoe": olmoe, "granitemoe": granitemoe, "gemma2": gemma2, "granite": granite, "helium": helium, "internlm3": internlm3, "iquestcoder": iquestcoder, "exaone": exaone, "cwm": cwm, "olmo3": olmo3, "ministral": ministral, "ministral3": ministral3, "granite_swa": granite_swa, "gpt_neo": gpt_neo, "gpt_bigcode": gpt_bigcode, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

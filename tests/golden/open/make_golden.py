@@ -42,6 +42,7 @@ gemma3 = dict({**small, "num_hidden_layers": 3}, head_dim=12, sliding_window=5,
                                    sliding_attention=dict(rope_type="default", rope_theta=10.0)))
 gemma2 = dict({**small, "num_hidden_layers": 3, "initializer_range": 0.6}, head_dim=12, sliding_window=5)
 longrope = dict(rope_type="longrope", rope_theta=300.0, partial_rotary_factor=0.75, short_factor=[1.0, 1.25, 1.5], long_factor=[1.5, 2.5, 9.0])
+yarn = dict(rope_type="yarn", factor=8.0, original_max_position_embeddings=32)
 falcon = dict(num_hidden_layers=2, num_attention_heads=4, hidden_size=32, vocab_size=40, max_position_embeddings=32, initializer_range=0.3,
               bos_token_id=0, eos_token_id=0)
 CONFIGS = {
@@ -100,8 +101,24 @@ CONFIGS = {
     "nemotron": tf.NemotronConfig(**small, head_dim=12, norm_eps=1e-4),
     "qwen3_5": tf.Qwen3_5TextConfig(**{**small, "num_hidden_layers": 4, "initializer_range": 0.2}, rms_norm_eps=0.01, head_dim=16, linear_num_value_heads=4, linear_num_key_heads=2,
                                     linear_key_head_dim=6, linear_value_head_dim=10),
+    "olmo3": tf.Olmo3Config(**{**small, "num_hidden_layers": 4}, pad_token_id=0, eos_token_id=None, sliding_window=5, rope_parameters=dict(
+        full_attention=dict(rope_type="linear", rope_theta=300.0, factor=4.0), sliding_attention=dict(rope_type="default", rope_theta=50.0))),
+    "olmo3_yarn": tf.Olmo3Config(**{**small, "num_hidden_layers": 4}, pad_token_id=0, eos_token_id=None, sliding_window=5, rope_parameters=dict(
+        full_attention=dict(yarn, rope_theta=5000.0), sliding_attention=dict(rope_type="default", rope_theta=5000.0))),
+    "ministral": tf.MinistralConfig(**small, sliding_window=5, layer_types=["full_attention", "sliding_attention"], head_dim=10),
+    "ministral3_yarn": tf.Ministral3Config(**small, head_dim=12, pad_token_id=0, rope_parameters=dict(yarn, rope_theta=5000.0, llama_4_scaling_beta=0.1)),
+    "cwm": tf.CwmConfig(**{**small, "num_hidden_layers": 3}, head_dim=10, bos_token_id=1, eos_token_id=2, sliding_window=5, rope_parameters=dict(
+        rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)),
+    "helium": tf.HeliumConfig(**small, head_dim=8),
+    "exaone": tf.ExaoneConfig(**small, eos_token_id=2, rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                                                                            original_max_position_embeddings=16)),
+    "granite_swa": tf.GraniteSWAConfig(**{**small, "num_hidden_layers": 3}, bos_token_id=1, eos_token_id=2, sliding_window=5, layer_rope_theta=[0, 300.0, 300.0],
+                                       attention_multiplier=0.25, embedding_multiplier=3.0, residual_multiplier=0.4, logits_scaling=5.0),
+    "gpt_neo": tf.GPTNeoConfig(num_layers=2, num_heads=3, hidden_size=24, max_position_embeddings=32, vocab_size=40, initializer_range=0.3, window_size=5,
+                               attention_types=[[["global", "local"], 1]], bos_token_id=1, eos_token_id=2),
+    "gpt_bigcode": tf.GPTBigCodeConfig(n_layer=2, n_head=3, n_embd=24, n_positions=32, vocab_size=40, initializer_range=0.3, bos_token_id=1, eos_token_id=2),
 }
-GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
+GGUF = {"gpt2": "gpt2", "gpt_bigcode": "starcoder", "exaone": "exaone", "olmo3_yarn": "olmo2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
         "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "longrope": "phi3", "longrope_short": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon",
         "gemma2_gguf": "gemma2", "mixtral": "llama", "mixtral_older": "llama",
         "olmo": "olmo", "stablelm": "stablelm", "nemotron": "nemotron", "cohere": "command-r", "cohere2": "cohere2",
@@ -131,7 +148,9 @@ def write_gguf(name, config, model, state):
         writer.add_tensor_data_layout("jploski")
         writer.add_head_count_kv(kv_heads := config.num_kv_heads if config.new_decoder_architecture else 1)
         writer.add_layer_norm_eps(config.layer_norm_epsilon)
-    elif arch in ("gpt2", "gptneox"):
+    elif arch in ("gpt2", "gptneox", "starcoder"):
+        if arch == "starcoder":
+            writer.add_head_count_kv(1)
         writer.add_layer_norm_eps(get("layer_norm_epsilon", "layer_norm_eps"))
     else:
         writer.add_head_count_kv(config.num_key_value_heads)
@@ -148,11 +167,15 @@ def write_gguf(name, config, model, state):
             writer.add_sliding_window_pattern(config.layer_types.index("full_attention") + 1)
         if arch in ("command-r", "cohere2"):
             writer.add_logit_scale(config.logit_scale)
-        if arch in ("exaone4", "cohere2"):
+        if arch in ("exaone4", "cohere2") or name == "olmo3_yarn":
             writer.add_sliding_window_pattern([kind == "sliding_attention" for kind in config.layer_types])
         if getattr(config, "head_dim", None):
             writer.add_key_length(config.head_dim)
             writer.add_value_length(config.head_dim)
+        if name == "olmo3_yarn":
+            writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+            writer.add_rope_scaling_factor(rope["full_attention"]["factor"])
+            writer.add_rope_scaling_orig_ctx_len(rope["full_attention"]["original_max_position_embeddings"])
         if getattr(config, "sliding_window", None):
             writer.add_sliding_window(config.sliding_window)
         if arch in ("chatglm", "glm4", "stablelm", "nemotron"):
@@ -196,7 +219,7 @@ def write_gguf(name, config, model, state):
             writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
             writer.add_rope_scaling_factor(rope["factor"])
             writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
-    if name in ("llama3", "exaone4"):
+    if name in ("llama3", "exaone4", "exaone"):
         turned = config.rope_parameters["rope_theta"] ** (-torch.arange(0, width // heads, 2).double() / (width // heads))
         writer.add_tensor("rope_freqs.weight", (turned / model.model.rotary_emb.inv_freq.double()).float().numpy())
     if arch == "gptneox":
