@@ -81,7 +81,7 @@ def operation(name: str, g: str | None = None, normalizer: str = "none", r: str 
     if g is not None:
         code = _struct(name, normalizer, formulas)
     else:
-        what, text = ("source", source) if file is None else _text_of(file)
+        what, text = ("source", str(source)) if file is None else _text_of(file)
         given, code = {what: text}, _own_struct(text, what)
         if not re.search(rf"\bstruct\s+{name}\b", text):
             raise Error(f"{what} has no struct {name}: name the operation as its struct")
