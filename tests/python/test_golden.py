@@ -98,7 +98,11 @@ def test_weights_are_those_that_activations_are_multiplied_with():
         np.testing.assert_allclose(cache["resid_pre", 0][0], embedded, rtol=1e-6, err_msg=folder.name)
         assert model.W_U.shape == (c.d_model, c.d_vocab)
     assert checked == {"q", "k", "v"}
-    model = sinklab.load(MODELS / "llama")
+    model = sinklab.load(MODELS / "llama", dtype="float64")
+    logits, cache = model.run_with_cache(ids)
+    last = cache["resid_post", -1][0]
+    normalized = last / np.sqrt((last * last).mean(-1, keepdims=True) + 1e-6) * model.parameter("final_norm.gain")
+    np.testing.assert_allclose(logits, normalized @ model.W_U, rtol=1e-9)
     assert_refused(lambda: model.W_pos, "the model has no W_pos: it has no parameter embedding.position.weight")
 
 
