@@ -75,7 +75,7 @@ def test_wrong_ids(model, ids, text):
             call(ids)
 
 
-def test_ragged_ids_and_lists_of_texts_are_refused(model):
+def test_ragged_ids_and_lists_with_a_text_are_refused(model):
     ragged = [[1, 2], [3]]
     hook = lambda activation, name: [[1.0, 2.0], [3.0]]
     for call in (lambda: model(ragged), lambda: model.loss(IDS, targets=ragged), lambda: model.decode(ragged), lambda: model([1, [2]]),
@@ -85,7 +85,7 @@ def test_ragged_ids_and_lists_of_texts_are_refused(model):
         assert "\n" not in str(caught.value)
     for texts in (["a", "b c"], ("a", [1])):
         with pytest.raises(sinklab.Error, match="got a list of 2 with a text in it; give one text at a time"):
-            model(texts)
+            model.generate(texts)
 
 
 def test_an_unknown_ablation_names_what_a_user_of_the_package_has():

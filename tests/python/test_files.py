@@ -4,6 +4,8 @@ import json
 import os
 import pathlib
 import re
+import subprocess
+import sys
 import tomllib
 
 import numpy as np
@@ -124,6 +126,81 @@ def test_the_folder_of_a_run(tmp_path):
             broken(sinklab.Run(tmp_path))
     with pytest.raises(sinklab.Error, match="no config.toml"):
         sinklab.Run(tmp_path / "none")
+
+
+def test_tables_have_a_row_for_each_head_and_key(monkeypatch):
+    pytest.importorskip("pandas")
+    model = sinklab.ablation("bias_k", vocabulary=12, layers=3, heads=2, width=16, feed_forward=16, context=8)
+    scores, sums = model.sink_scores([[1, 2, 3, 4], [5, 6, 7, 8]]), sinklab.attention_sums(model, [1, 2, 3, 4, 5])
+    heads, keys = scores.to_frame(), sums.to_frame()
+    assert list(heads) == ["layer", "head", "alpha_1", "alpha_2", "alpha_3", "alpha_4", "alpha_1_raw", "row_sum", "alpha_star"]
+    assert list(keys) == ["layer", "head", "key", "alpha", "alpha_raw", "largest", "rows"] and len(heads) == 6 and len(keys) == 30
+    for row in heads.itertuples():
+        assert [row.alpha_1, row.alpha_2, row.alpha_3, row.alpha_4] == scores.alpha_k[row.layer, row.head].tolist()
+        assert row.alpha_1_raw == scores.alpha_1_raw_layer_head[row.layer, row.head] and row.row_sum == scores.row_sum[row.layer, row.head]
+        assert row.alpha_star == scores.alpha_star[row.layer, row.head]
+    for row in keys.itertuples():
+        for name in ("alpha", "alpha_raw", "largest"):
+            assert getattr(row, name) == getattr(sums, name)[row.layer, row.head, row.key]
+        assert row.rows == 5 - row.key
+    assert "alpha_star" not in sinklab.ablation("baseline", vocabulary=12).sink_scores([1, 2]).to_frame()
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="a table needs pandas: pip install pandas"):
+        scores.to_frame()
+
+
+def test_types_are_those_that_pyright_finds(tmp_path):
+    """What a user's editor says of the package, and that the package has no error of its own."""
+    pytest.importorskip("pyright")
+    package = pathlib.Path(sinklab.__file__).parent
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(package.parent)], "pythonVersion": "3.11"}))
+    (tmp_path / "use.py").write_text(USE)
+    own = [str(file) for file in package.glob("*.py")]  # sinklab.torch needs the types of torch
+    checked = subprocess.run([sys.executable, "-m", "pyright", "-p", str(tmp_path), "--pythonpath", sys.executable, str(tmp_path / "use.py"), *own],
+                             capture_output=True, text=True, env={**os.environ, "PYRIGHT_PYTHON_IGNORE_WARNINGS": "1"})
+    assert checked.returncode == 0 and "0 errors" in checked.stdout, checked.stdout + checked.stderr
+
+
+USE = """
+from typing import assert_type
+import numpy as np
+import pandas
+import sinklab
+from sinklab import AttentionSums, SinkScores
+
+model = sinklab.load("x")
+hooks = [("pattern", lambda pattern, name: None)]
+assert_type(model("a"), np.ndarray)
+assert_type(model(["a", "b"]), list[np.ndarray])
+assert_type(model([1, 2]), np.ndarray)
+assert_type(model([[1, 2]], return_type="loss"), float)
+assert_type(model("a", "both"), tuple[np.ndarray, float])
+assert_type(model(["a"], "both"), list[tuple[np.ndarray, float]])
+assert_type(model.run_with_hooks("a", hooks), np.ndarray)
+assert_type(model.run_with_hooks(["a"], hooks, return_type="loss"), list[float])
+assert_type(model.run_with_hooks("a", [(("pattern", 3), lambda pattern, name: pattern * 2)]), np.ndarray)
+assert_type(model.loss([1, 2], [2, -1]), float)
+assert_type(model.loss("a", per_token=True), np.ndarray)
+assert_type(model.loss(["a"], per_token=True, fwd_hooks=hooks), list[np.ndarray])
+assert_type(model.sink_scores(["a"]), list[SinkScores])
+assert_type(sinklab.sink_scores(model, "a"), SinkScores)
+assert_type(sinklab.sink_scores(model, ["a"]), list[SinkScores])
+assert_type(sinklab.attention_sums(model, "a"), AttentionSums)
+assert_type(sinklab.attention_sums(model, ["a"]), list[AttentionSums])
+assert_type(model.sink_scores("a").to_frame(), pandas.DataFrame)
+assert_type(sinklab.attention_sums(model, "a").to_frame(), pandas.DataFrame)
+assert_type(model.to_tokens("a"), np.ndarray)
+assert_type(model.to_tokens(["a"], prepend_bos=False), list[np.ndarray])
+assert_type(model.to_str_tokens(["a"]), list[list[str]])
+assert_type(model.to_str_tokens(np.array([1])), list[str])
+assert_type(model.to_string([1, 2]), str)
+assert_type(model.cfg.n_layers, int)
+assert_type(model.cfg["n_layers"], int)
+assert_type(model.W_Q, np.ndarray)
+model.run_with_cache("a", names_filter=lambda name: True, fwd_hooks=hooks, return_type=None)
+model.run_with_cache("a", ["pattern", ("z", 1)])
+model.generate("a", fwd_hooks=hooks)
+"""
 
 
 def test_the_synthetic_task():

@@ -66,6 +66,67 @@ def test_attention_is_what_numpy_computes_of_queries_keys_and_values():
             np.testing.assert_allclose(cache["z", layer], z, rtol=1e-9, atol=1e-12)
 
 
+def test_weights_are_those_that_activations_are_multiplied_with():
+    """In every family: queries, keys and values of the normalized residual stream, its update by heads, embedding and logits."""
+    ids, checked = [3, 1, 4, 1, 5, 9], set()
+    for folder in sorted(path for path in MODELS.iterdir() if path.is_dir()):
+        model = sinklab.load(folder, dtype="float64")
+        policies = model._core.policies
+        c = model.cfg
+        if "mixer=" in policies:  # some layers have no attention
+            assert_refused(lambda: model.W_Q, "the model has no W_Q of all layers: there is no attention.qkv.weight in layers 0")
+            continue
+        logits, cache = model.run_with_cache(ids)
+        biases = "blocks.0.attention.qkv.bias" in model.parameter_names()
+        if not biases:
+            assert_refused(lambda: model.b_K, "the model has no b_K of all layers")
+        assert model.W_Q.shape == (c.n_layers, c.n_heads, c.d_model, c.d_head)
+        for layer in range(c.n_layers):
+            read = cache["normalized", layer, "ln1"] if ("normalized", layer, "ln1") in cache else cache["resid_pre", layer]
+            for point, name, heads in (("q", "Q", c.n_heads), ("k", "K", c.n_key_value_heads), ("v", "V", c.n_key_value_heads)):
+                weight = getattr(model, f"W_{name}")[layer]
+                assert weight.shape == (heads, c.d_model, c.d_head)
+                expected = np.einsum("bpc,hcd->bphd", read, weight) + (getattr(model, f"b_{name}")[layer] if biases else 0)
+                np.testing.assert_allclose(cache[point, layer], expected, rtol=1e-9, atol=1e-10, err_msg=f"{folder.name} {point}")
+                checked.add(point)
+            if "gate=" not in policies:
+                out = f"blocks.{layer}.attention.out.bias"
+                expected = np.einsum("bphd,hdc->bpc", cache["z", layer], model.W_O[layer])
+                expected += model.parameter(out) if out in model.parameter_names() else 0
+                np.testing.assert_allclose(cache["attn_out", layer], expected, rtol=1e-9, atol=1e-10, err_msg=folder.name)
+        embedded = model.W_E[ids] + (model.W_pos[:len(ids)] if "position=Learned" in policies else 0)
+        np.testing.assert_allclose(cache["resid_pre", 0][0], embedded, rtol=1e-6, err_msg=folder.name)
+        assert model.W_U.shape == (c.d_model, c.d_vocab)
+    assert checked == {"q", "k", "v"}
+    model = sinklab.load(MODELS / "llama", dtype="float64")
+    logits, cache = model.run_with_cache(ids)
+    last = cache["resid_post", -1][0]
+    normalized = last / np.sqrt((last * last).mean(-1, keepdims=True) + 1e-6) * model.parameter("final_norm.gain")
+    np.testing.assert_allclose(logits, normalized @ model.W_U, rtol=1e-9)
+    assert_refused(lambda: model.W_pos, "the model has no W_pos: it has no parameter embedding.position.weight")
+
+
+def assert_refused(call, sentence):
+    try:
+        call()
+    except sinklab.Error as error:
+        assert sentence in str(error), error
+    else:
+        raise AssertionError(f"expected: {sentence}")
+
+
+def test_sizes_have_attributes():
+    cfg = sinklab.load(MODELS / "llama").cfg
+    assert cfg.n_heads == cfg["n_heads"] == 4 and cfg.n_key_value_heads == 2 and dict(cfg)["d_head"] == 8
+    assert set(cfg) == set(type(cfg).__annotations__)
+    try:
+        cfg.heads
+    except AttributeError as error:
+        assert str(error).startswith("cfg has no heads: it has n_layers, n_heads")
+    else:
+        raise AssertionError("a size that no model has is given")
+
+
 def test_an_extra_key_is_the_first_key():
     golden = families()[0][2]["tokens"]
     for model in (sinklab.load(MODELS / "gpt_oss", dtype="float64"),  # a logit for each head
@@ -197,6 +258,63 @@ def test_loss_is_the_cross_entropy_of_the_next_tokens():
     targets = np.full_like(ids, -1)
     targets[1, 3] = 7
     assert abs(model.loss(ids, targets) + np.log(softmax(model(ids))[1, 3, 7])) < 1e-9
+
+
+def test_losses_of_tokens_and_return_types():
+    model, ids = sinklab.load(MODELS / "llama", dtype="float64"), families()[0][2]["tokens"]
+    logits = model(ids)
+    losses = -np.log(np.take_along_axis(softmax(logits[:, :-1]), ids[:, 1:, None], -1))[..., 0]
+    np.testing.assert_allclose(model.loss(ids, per_token=True), losses, rtol=1e-9)
+    np.testing.assert_allclose(model.loss(ids[1], per_token=True), losses[1], rtol=1e-9)
+    targets = np.full_like(ids, -1)
+    targets[1, 3] = ids[1, 4]
+    of_targets = model.loss(ids, targets, per_token=True)
+    assert of_targets.shape == ids.shape and abs(of_targets[1, 3] - losses[1, 3]) < 1e-9 and np.isnan(of_targets).sum() == ids.size - 1
+    assert model(ids, return_type="loss") == model.loss(ids) and model(ids, return_type=None) is None
+    both, loss = model(ids, return_type="both")
+    assert np.array_equal(both, logits) and abs(loss - losses.mean()) < 1e-12
+    assert model.run_with_cache(ids, "pattern", return_type="loss")[0] == loss
+    prefix = sinklab.ablation("baseline", vocabulary=40, layers=2, heads=2, width=32, context=20, precision="f64", prefix=5)
+    of_prefix = prefix.loss(ids, per_token=True)
+    assert np.isnan(of_prefix[:, :4]).all() and abs(np.nanmean(of_prefix) - prefix.loss(ids)) < 1e-12
+    assert abs(prefix(ids, "both")[1] - prefix.loss(ids)) < 1e-12
+    for call in (lambda: model(ids, "logit"), lambda: model.run_with_cache(ids, return_type="Loss"), lambda: model.run_with_hooks(ids, [], 3)):
+        assert_refused(call, "return_type must be 'logits', 'loss', 'both' or None")
+    assert_refused(lambda: model.run_with_cache(ids, "z", names_filter="z"), "are the same argument")
+
+
+def no_first_token(pattern, name):
+    pattern[..., 1:, 0] = 0
+
+
+def test_hooks_wherever_a_pass_is_run():
+    model, ids, hooks = sinklab.load(MODELS / "llama", dtype="float64"), families()[0][2]["tokens"], [("pattern", no_first_token)]
+    logits = model.run_with_hooks(ids, hooks)
+    losses = -np.log(np.take_along_axis(softmax(logits[:, :-1]), ids[:, 1:, None], -1))[..., 0]
+    assert abs(losses.mean() - model.loss(ids)) > 1e-4
+    assert abs(model.loss(ids, fwd_hooks=hooks) - losses.mean()) < 1e-9
+    np.testing.assert_allclose(model.loss(ids, per_token=True, fwd_hooks=hooks), losses, rtol=1e-9)
+    assert model.run_with_hooks(ids, hooks, return_type="loss") == model.loss(ids, fwd_hooks=hooks)
+    of_cache, cache = model.run_with_cache(ids, names_filter=["pattern", "z"], fwd_hooks=hooks)
+    assert np.array_equal(of_cache, logits) and (cache["pattern", 1][..., 1:, 0] == 0).all() and len(cache) == 4
+    _, plain = model.run_with_cache(ids, names_filter=lambda name: name.endswith("hook_v"))
+    v = np.repeat(plain["v", 0], 2, 2)
+    np.testing.assert_allclose(cache["z", 0], np.einsum("bhqk,bkhd->bqhd", cache["pattern", 0], v), rtol=1e-9, atol=1e-12)
+    assert_refused(lambda: model.loss(ids, fwd_hooks=[(("q", 0), no_first_token)]), "not replaced")
+
+
+def test_generation_with_hooks():
+    model, prompt, hooks = sinklab.load(MODELS / "llama"), [5, 6, 7], [("pattern", no_first_token)]
+    expected = list(prompt)
+    for _ in range(6):
+        expected.append(int(model.run_with_hooks(expected, hooks)[-1].argmax()))
+    found = model.generate(prompt, max_new_tokens=6, stop_at_eos=False, fwd_hooks=hooks).tolist()
+    assert found == expected != model.generate(prompt, max_new_tokens=6, stop_at_eos=False).tolist()
+    same = [("z", lambda z, name: None)]
+    for options in (dict(), dict(temperature=1.5, seed=3), dict(temperature=1, top_p=0.5, seed=1, max_new_tokens=100)):
+        plain = model.generate(prompt, **options)
+        assert model.generate(prompt, fwd_hooks=same, **options).tolist() == plain.tolist()
+    assert len(plain) == model.cfg.n_ctx + 1 or len(plain) < model.cfg.n_ctx
 
 
 def test_tokens_of_a_prefix_predict_nothing():

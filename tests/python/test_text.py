@@ -2,6 +2,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 import sinklab
@@ -10,23 +11,37 @@ from golden import MODELS
 SPACE = "\u2581"
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory):
-    folder = shutil.copytree(MODELS / "llama", tmp_path_factory.mktemp("words") / "llama")
+def with_tokenizer(folder, begin=False):
+    """A LLaMA with this tokenizer; with `begin`, it puts <unk> before a text."""
+    shutil.copytree(MODELS / "llama", folder)
     letters = ["<unk>", SPACE, *map(chr, range(ord("a"), ord("z") + 1))]
     merges = [[SPACE, letter] for letter in "abcdefghijkl"]
     words = letters + ["".join(pair) for pair in merges]
     assert len(words) == 40
     replaced = {"type": "Replace", "pattern": {"String": SPACE}, "content": " "}
+    unknown = {"id": 0, "content": "<unk>", "special": True, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    before = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "<unk>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+              "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"Sequence": {"id": "B", "type_id": 1}}],
+              "special_tokens": {"<unk>": {"id": "<unk>", "ids": [0], "tokens": ["<unk>"]}}}
     (folder / "tokenizer.json").write_text(json.dumps({
-        "version": "1.0", "added_tokens": [], "pre_tokenizer": None, "post_processor": None,
+        "version": "1.0", "added_tokens": [unknown] if begin else [], "pre_tokenizer": None, "post_processor": before if begin else None,
         "normalizer": {"type": "Sequence", "normalizers": [
             {"type": "Prepend", "prepend": SPACE}, {"type": "Replace", "pattern": {"String": " "}, "content": SPACE}]},
         "decoder": {"type": "Sequence", "decoders": [replaced, {"type": "ByteFallback"}, {"type": "Fuse"},
                                                      {"type": "Strip", "content": " ", "start": 1, "stop": 0}]},
         "model": {"type": "BPE", "vocab": {word: n for n, word in enumerate(words)}, "merges": merges, "unk_token": "<unk>",
                   "byte_fallback": False, "fuse_unk": True}}))
-    return sinklab.load(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return sinklab.load(with_tokenizer(tmp_path_factory.mktemp("words") / "llama"))
+
+
+@pytest.fixture(scope="module")
+def begin_model(tmp_path_factory):
+    return sinklab.load(with_tokenizer(tmp_path_factory.mktemp("begin") / "llama", begin=True))
 
 
 def test_a_continuation_keeps_its_first_space(model):
@@ -45,3 +60,53 @@ def test_a_text_comes_back(model):
     for text in ("a", " a", "a  b", "abc xyz "):
         assert model.decode(model.tokens(text).ids) == text
     assert model.decode([]) == "" and model.decode(model.tokens("a").ids[:0]) == ""
+
+
+def test_a_list_of_texts_gives_what_each_gives_alone(model):
+    texts = ["a cat", "abc xyz zebra", "a"]
+    for both, alone in zip(model(texts[:2], "both"), [model(text, "both") for text in texts[:2]], strict=True):
+        np.testing.assert_array_equal(both[0], alone[0])
+    assert [logits.shape for logits in model(texts)] == [(4, 40), (13, 40), (1, 40)]
+    assert model(tuple(texts[:2]), "loss") == model.loss(texts[:2]) == [model.loss(text) for text in texts[:2]]
+    for losses, text in zip(model.loss(texts[:2], per_token=True), texts):
+        np.testing.assert_array_equal(losses, model.loss(text, per_token=True))
+    hooks = [("pattern", lambda pattern, name: pattern * 0.5)]
+    for pairs in (hooks, iter(hooks)):  # an iterator serves every text
+        for logits, text in zip(model.run_with_hooks(texts, pairs), texts, strict=True):
+            np.testing.assert_array_equal(logits, model.run_with_hooks(text, hooks))
+    assert model(texts, None) is None and model.loss(texts[:2], fwd_hooks=iter(hooks)) == [model.loss(t, fwd_hooks=hooks) for t in texts[:2]]
+    for scores, text in zip(sinklab.sink_scores(model, texts), texts, strict=True):
+        np.testing.assert_array_equal(scores.alpha_k, sinklab.sink_scores(model, text).alpha_k)
+    for sums, text in zip(sinklab.attention_sums(model, texts), texts, strict=True):
+        np.testing.assert_array_equal(sums.alpha, sinklab.attention_sums(model, text).alpha)
+    for wrong, sentence in ((lambda: model(["a", [28]]), "a list of 2 with a text in it"), (lambda: model.loss(texts), "no position"),
+                            (lambda: model.loss(texts[:2], targets=[1]), "a list of texts has no targets"),
+                            (lambda: model.generate(texts), "give one text at a time"),
+                            (lambda: model.run_with_cache(texts), "give one text at a time")):
+        with pytest.raises(sinklab.Error, match=sentence):
+            wrong()
+
+
+def test_tokens_by_transformer_lens_names(model, begin_model):
+    assert model.to_tokens("a cat").tolist() == [[28, 30, 2, 21]] and model.to_tokens("a cat").dtype == "int32"
+    assert model.to_str_tokens("a cat") == [" a", " c", "a", "t"] == model.to_str_tokens([28, 30, 2, 21])
+    assert begin_model.to_tokens("a cat").tolist() == [[0, 28, 30, 2, 21]] == begin_model.to_tokens("a cat", prepend_bos=True).tolist()
+    for each in (model, begin_model):
+        assert each.to_tokens("a cat", prepend_bos=False).tolist() == [[28, 30, 2, 21]]
+        assert each.to_str_tokens("a cat", prepend_bos=False) == [" a", " c", "a", "t"]
+        assert [ids.tolist() for ids in each.to_tokens(["a", "a cat"], prepend_bos=False)] == [[[28]], [[28, 30, 2, 21]]]
+        assert each.to_str_tokens(("a", "a cat"), prepend_bos=False) == [[" a"], [" a", " c", "a", "t"]]
+        assert each.to_string([28, 30, 2, 21]) == "a cat" and each.to_string([[28], [30]]) == ["a", "c"]
+        assert each.to_string(each.to_tokens("abc xyz", prepend_bos=False)) == ["abc xyz"]
+    for wrong, sentence in ((lambda: model.to_tokens("a", prepend_bos=True), "without a begin token"),
+                            (lambda: model.to_tokens([28, 30]), "expected a text or a list of texts, got list"),
+                            (lambda: model.to_tokens("a", prepend_bos=2), "prepend_bos must be"),
+                            (lambda: model.to_str_tokens([28], prepend_bos=False), "ids are taken as they are"),
+                            (lambda: model.to_str_tokens([[28], [30]]), "expected one sequence, got 2"),
+                            (lambda: model.to_string([[28], [30, 2]]), "lists of unequal length"),
+                            (lambda: model.to_string(28), "expected token ids of shape")):
+        with pytest.raises(sinklab.Error, match=sentence):
+            wrong()
+    with pytest.raises(sinklab.Error, match="got 0") as caught:
+        model.to_tokens(["a", ""])
+    assert caught.value.__notes__ == ["in text 1 of a list of 2"]

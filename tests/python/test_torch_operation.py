@@ -18,7 +18,7 @@ if not os.environ.get("CXX") and shutil.which(_core.compiler) is None:
     pytest.skip(f"there is no {_core.compiler}", allow_module_level=True)
 
 TEMPERED = """// e^(x - 1) / 8
-struct ConSmax : AttentionOpDefaults {
+struct ShiftedExp : AttentionOpDefaults {
   SINK_HD static auto g(auto x) { return exp_fast(x - 1) / 8; }
 };
 """
@@ -58,7 +58,7 @@ def compare(op, weights, dtype, bound):
 
 def test_formulas_equal_autograd_in_float64_and_compile_once(cache):
     before = cpu_seconds()
-    op = sinklab.torch.operation("ConSmax", g="exp(x - 1) / 8")
+    op = sinklab.torch.operation("ShiftedExp", g="exp(x - 1) / 8")
     compiled = cpu_seconds() - before
     assert 0.5 < compiled < 12, compiled  # CPU seconds, since other work may run
     weights = lambda s, mask, n: torch.exp(s - 1) / 8 * mask
@@ -66,14 +66,14 @@ def test_formulas_equal_autograd_in_float64_and_compile_once(cache):
     compare(op, weights, torch.float64, 1e-12)
     library, = cache.iterdir()
     changed, began = library.stat().st_mtime_ns, time.monotonic()
-    assert sinklab.torch.operation("ConSmax", g="exp(x - 1) / 8") == op
+    assert sinklab.torch.operation("ShiftedExp", g="exp(x - 1) / 8") == op
     assert time.monotonic() - began < 3 and library.stat().st_mtime_ns == changed
-    assert op.name == "ConSmax" and repr(op) == "Operation(name='ConSmax')"
-    assert sinklab.torch.operation_names().count("ConSmax") == 0
+    assert op.name == "ShiftedExp" and repr(op) == "Operation(name='ShiftedExp')"
+    assert sinklab.torch.operation_names().count("ShiftedExp") == 0
     q = torch.randn(1, 2, 9, 8, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda q: sinklab.torch.attention(q, q, q, op=op), (q,))
     # Another process finds it.
-    code = "import sinklab.torch; sinklab.torch.operation('ConSmax', g='exp(x - 1) / 8')"
+    code = "import sinklab.torch; sinklab.torch.operation('ShiftedExp', g='exp(x - 1) / 8')"
     subprocess.run([sys.executable, "-c", code], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert library.stat().st_mtime_ns == changed
 
@@ -88,7 +88,7 @@ def test_all_formulas_together():
 
 def test_a_struct_in_a_file(tmp_path):
     (tmp_path / "my attention.h").write_text(TEMPERED)
-    op = sinklab.torch.operation("ConSmax", file=tmp_path / "my attention.h")
+    op = sinklab.torch.operation("ShiftedExp", file=tmp_path / "my attention.h")
     compare(op, lambda s, mask, n: torch.exp(s - 1) / 8 * mask, torch.float32, 1e-5)
 
 
@@ -99,12 +99,12 @@ WRONG = {
     "a power": (dict(g="x ** 2"), r"g, line 1: "),
     "z": (dict(g="x", normalizer="sum", z="S +* 1"), r"z, line 1: "),
     "a struct": (dict(source=TEMPERED.replace("/ 8;", "/ 8")), r"source, line 3: expected '?.*;.*SINK_HD static auto g"),
-    "of one type": (dict(source="struct ConSmax : AttentionOpDefaults {\n  SINK_HD static float g(float x) { return x; }\n};"),
+    "of one type": (dict(source="struct ShiftedExp : AttentionOpDefaults {\n  SINK_HD static float g(float x) { return x; }\n};"),
                     "has g.x. of one type only, so that the compiler cannot derive it"),
-    "without g": (dict(source="struct ConSmax : AttentionOpDefaults {};"), "has no g.x., the similarity of a score"),
-    "without a property": (dict(source="struct ConSmax : AttentionOpDefaults {\n  SINK_HD static auto g(auto x) { return x; }\n"
+    "without g": (dict(source="struct ShiftedExp : AttentionOpDefaults {};"), "has no g.x., the similarity of a score"),
+    "without a property": (dict(source="struct ShiftedExp : AttentionOpDefaults {\n  SINK_HD static auto g(auto x) { return x; }\n"
                                 "  SINK_HD static auto z(auto S) { return S; }\n};"), "has no effect: state|which has no effect"),
-    "another struct": (dict(source=TEMPERED.replace("ConSmax", "Tempered")), "source has no struct ConSmax"),
+    "another struct": (dict(source=TEMPERED.replace("ShiftedExp", "Tempered")), "source has no struct ShiftedExp"),
     "a wrong derivative": (dict(source=TEMPERED.replace("};", "  SINK_HD static auto dg(auto x) { return x; }\n};")),
                            "a derivative dg that is not the one of its g"),
     "no file": (dict(file="no/such.h"), "no/such.h' cannot be read: No such file or directory"),
@@ -122,7 +122,7 @@ WRONG = {
 @pytest.mark.parametrize("given, text", WRONG.values(), ids=WRONG)
 def test_wrong_operations_are_one_sentence(given, text):
     with pytest.raises(sinklab.Error, match=text) as caught:
-        sinklab.torch.operation("ConSmax", **given)
+        sinklab.torch.operation("ShiftedExp", **given)
     assert "\n" not in str(caught.value)
 
 
@@ -158,8 +158,8 @@ def test_caches_that_cannot_be_used(cache, monkeypatch, tmp_path):
 def test_no_compiler(monkeypatch):
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(sinklab.Error, match="there is no C.. compiler no-such-compiler: install g.., or name one in CXX"):
-        sinklab.torch.operation("ConSmax", g="x")
+        sinklab.torch.operation("ShiftedExp", g="x")
     monkeypatch.setenv("CXX", sys.executable)
     with pytest.raises(sinklab.Error, match="does not compile") as caught:
-        sinklab.torch.operation("ConSmax", g="x")
+        sinklab.torch.operation("ShiftedExp", g="x")
     assert "\n" not in str(caught.value)

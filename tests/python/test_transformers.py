@@ -87,6 +87,18 @@ def test_a_hook_does_what_a_hook_of_torch_does(name):
     assert np.abs(ours(IDS) - theirs.numpy()).max() > 1e-3  # the hook changes something
 
 
+def test_arrays_go_to_torch_without_a_copy():
+    model, weights = sinklab.load(MODELS / "llama"), reference("llama", "float32").state_dict()
+    logits, cache = model.run_with_cache(IDS)
+    for array in (model.parameter("embedding.token.weight"), model.W_Q, logits, cache["pattern", 1]):
+        tensor = torch.from_dlpack(array)
+        assert tensor.data_ptr() == array.ctypes.data
+        np.testing.assert_array_equal(tensor.numpy(), array)
+    embedding = torch.from_dlpack(model.parameter("embedding.token.weight"))
+    del model  # the tensor keeps the memory
+    assert torch.equal(embedding, weights["model.embed_tokens.weight"])
+
+
 def test_loss_and_generation():
     theirs, ours = reference("llama", "float64"), sinklab.load(MODELS / "llama", dtype="float64")
     ids = torch.tensor(IDS)

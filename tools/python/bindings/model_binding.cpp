@@ -42,11 +42,15 @@ std::vector<std::string> names_of(const ModelHandle& handle) {
   return activation_names(handle.model().sizes(), read_norms);
 }
 
+void check_names(const std::set<std::string>& names, const std::vector<std::string>& known, bool replaced) {
+  for (const std::string& name : names) check_activation_name(name, known, replaced);
+}
+
 nb::tuple forward(ModelHandle& handle, const Ids& ids_BT, const std::set<std::string>& read,
                   const std::set<std::string>& replaced, const nb::object& function) {
   const std::vector<std::string> known = names_of(handle);
-  for (const std::string& name : read) check_activation_name(name, known, false);
-  for (const std::string& name : replaced) check_activation_name(name, known, true);
+  check_names(read, known, false);
+  check_names(replaced, known, true);
   const Tensor tokens_BT = tensor_of(ids_BT);
   Tensor logits_BTV;
   std::map<std::string, Tensor> kept;
@@ -63,6 +67,10 @@ nb::tuple forward(ModelHandle& handle, const Ids& ids_BT, const std::set<std::st
   return nb::make_tuple(array_of(logits_BTV, true), activations);
 }
 
+std::vector<std::int32_t> stops_of(ModelHandle& handle) {
+  return stop_tokens(handle.checkpoint(), handle.has_tokenizer() ? &handle.tokenizer() : nullptr);
+}
+
 std::vector<std::int32_t> generate(ModelHandle& handle, const std::vector<std::int32_t>& prompt, std::int64_t tokens,
                                    double temperature, double top_p, std::uint64_t seed, bool stop) {
   Computation computation;
@@ -70,7 +78,7 @@ std::vector<std::int32_t> generate(ModelHandle& handle, const std::vector<std::i
                handle.model().sizes().vocabulary);
   TokenReader reader(handle.model());
   std::vector<std::int32_t> stops;
-  if (stop) stops = stop_tokens(handle.checkpoint(), handle.has_tokenizer() ? &handle.tokenizer() : nullptr);
+  if (stop) stops = stops_of(handle);
   std::span<const std::int32_t> unread(prompt);
   constexpr std::size_t part = TokenReader::kPart;
   while (unread.size() > part) {  // Ctrl-C ends a long prompt, too
@@ -108,15 +116,32 @@ std::tuple<double, double, double> train_step(ModelHandle& handle, const Ids& id
   return {step.loss, step.gradient_norm, step.learning_rate};
 }
 
-double loss(ModelHandle& handle, const Ids& ids_BT, const Ids& targets_BT) {
+// The mean over the targets, or with `per_token` that of each target (B, T).
+nb::object loss(ModelHandle& handle, const Ids& ids_BT, const Ids& targets_BT, const std::set<std::string>& replaced,
+                const nb::object& function, bool per_token) {
+  check_names(replaced, names_of(handle), true);
   const Tensor tokens_BT = tensor_of(ids_BT), next_BT = tensor_of(targets_BT);
-  Computation computation;
-  const std::set<std::string> none;
-  ActivationHooks signals(handle.model(), none, none, nb::handle());
-  return handle.model()
-      .loss({tokens_BT, next_BT, handle.model().sizes().vocabulary}, 1, {.hooks = &signals})
-      .value()
-      .item();
+  Tensor losses_BT;
+  double mean = 0;
+  {
+    Computation computation;
+    const std::set<std::string> none;
+    ActivationHooks hooks(handle.model(), none, replaced, function);
+    mean = handle.model()
+               .loss({tokens_BT, next_BT, handle.model().sizes().vocabulary}, 1, {.hooks = &hooks},
+                     per_token ? &losses_BT : nullptr)
+               .value()
+               .item();
+  }
+  return per_token ? array_of(losses_BT, true) : nb::cast(mean);
+}
+
+// The n-th token after the prompt, as generate chooses it.
+std::int32_t choose(const Values& logits_V, double temperature, double top_p, std::uint64_t seed, std::uint64_t n) {
+  const auto V = static_cast<std::int64_t>(logits_V.size());
+  const bool is_double = logits_V.dtype() == nb::dtype<double>();
+  const Tensor logits = tensor_of(logits_V, Tensor::empty({V}, is_double ? DType::F64 : DType::F32));
+  return Sampling{.temperature = temperature, .top_p = top_p, .seed = seed}.choose(logits, n);
 }
 
 bool is_mixture(const ModelHandle& handle) {
@@ -187,6 +212,7 @@ void add_model(nb::module_& module) {
       .def_prop_ro("ablation", [](const ModelHandle& m) { return m.ablation().name; })
       .def_prop_ro("policies", [](const ModelHandle& m) { return m.ablation().policies; })
       .def_prop_ro("has_tokenizer", &ModelHandle::has_tokenizer)
+      .def_prop_ro("begin_token", &ModelHandle::begin_token)
       .def_prop_ro("item_size", &item_size)
       .def("sizes", &sizes_dict)
       .def("activation_names", &names_of)
@@ -221,6 +247,13 @@ void add_model(nb::module_& module) {
       .def("forward", &forward, nb::arg("ids"), nb::arg("read"), nb::arg("replaced"), nb::arg("function").none())
       .def("generate", &generate, nb::arg("prompt"), nb::arg("max_new_tokens"), nb::arg("temperature"),
            nb::arg("top_p"), nb::arg("seed"), nb::arg("stop"))
+      .def("stop_tokens",
+           [](ModelHandle& m) {
+             Computation computation;
+             return stops_of(m);
+           })
+      .def_static("choose", &choose, nb::arg("logits"), nb::arg("temperature"), nb::arg("top_p"), nb::arg("seed"),
+                  nb::arg("n"))
       .def("sink_scores", &tables_of<&sink_tables>, nb::arg("ids"))
       .def("key_sums", &tables_of<&key_sum_tables>, nb::arg("ids"))
       .def("parameter_names",
@@ -229,7 +262,8 @@ void add_model(nb::module_& module) {
              for (const auto& parameter : m.model().parameters()) names.push_back(parameter->name());
              return names;
            })
-      .def("loss", &loss, nb::arg("ids"), nb::arg("targets"))
+      .def("loss", &loss, nb::arg("ids"), nb::arg("targets"), nb::arg("replaced"), nb::arg("function").none(),
+           nb::arg("per_token"))
       .def("train_step", &train_step, nb::arg("ids"), nb::arg("targets"))
       .def(
           "save",

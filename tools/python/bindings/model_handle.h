@@ -32,6 +32,8 @@ class ModelHandle {
   // The ids of a text, with the begin token of the tokenizer or the fixed token of the run. Throws Error like
   // text_sequences.
   std::vector<std::int32_t> encode(const std::string& text);
+  // The token that encode puts before a text; -1: none.
+  std::int64_t begin_token() const { return cut_.fixed_position == 1 ? cut_.fixed_token : -1; }
   std::string decode(const std::vector<std::int32_t>& ids);
   // The token as printable text; its id where the tokenizer has none.
   std::string token_text(std::int32_t id);

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, Union, overload
 
 import numpy as np
 
@@ -12,15 +12,18 @@ from sinklab import _core
 from sinklab._core import Error
 from sinklab.arguments import array_of, file_name, real, token_ids, utf8, whole
 from sinklab.cache import ActivationCache
+from sinklab.config import Config
 from sinklab.names import Key, full_name, heads_first
+from sinklab.texts import Ids, Input, TextMethods, Texts, is_texts, of_each
+from sinklab.weights import Weights
 
 if TYPE_CHECKING:
     from sinklab.sink import SinkScores
 
-Ids = Union[Sequence[int], Sequence[Sequence[int]], np.ndarray]
-Input = Union[str, Ids]
 Hook = Callable[[np.ndarray, str], Optional[np.ndarray]]
 Names = Union[None, Key, Iterable[Key], Callable[[str], bool]]
+Hooks = Iterable[tuple[Names, Hook]]
+ReturnType = Literal["logits", "loss", "both", None]
 
 
 class Tokens(NamedTuple):
@@ -62,18 +65,18 @@ def set_threads(count: int) -> None:
     _core.set_thread_count(whole("count", count, 1, 4096))
 
 
-class Model:
+class Model(Weights, TextMethods):
     """A language model. ``sinklab.load`` and ``sinklab.ablation`` make one.
 
-    An input is a text, token ids (pos,), or token ids (batch, pos). One computation runs at a time in a process, on all
+    An input is a text, token ids (pos,), or token ids (batch, pos). Where a list of texts is taken, of any lengths, the result
+    is a list of what each text gives alone. One computation runs at a time in a process, on all
     threads and without the GIL. Ctrl-C ends it after the current block.
     """
 
     def __init__(self, core: _core.Model, path: str):
         self._core = core
         self.path = path
-        #: n_layers, n_heads, d_model, d_head, d_mlp, d_vocab, n_ctx, num_experts (0: no mixture of experts), ...
-        self.cfg: dict[str, int] = core.sizes()
+        self.cfg = Config(core.sizes())
         #: The ablation with the policies of the model, such as "llama".
         self.ablation: str = core.ablation
 
@@ -98,20 +101,33 @@ class Model:
             raise Error(f"expected one sequence, got {ids.shape[0]}")
         return Tokens(ids[0], self._core.token_texts(ids[0].tolist()))
 
-    def decode(self, ids: Sequence[int] | np.ndarray) -> str:
-        """The text of token ids (pos,); "" of none."""
-        if array_of("token ids of shape (pos,)", ids).size == 0:
-            return ""
-        checked = token_ids(ids, self.cfg["d_vocab"])
-        if checked.shape[0] != 1:
-            raise Error(f"expected one sequence, got {checked.shape[0]}")
-        return self._core.decode(checked[0].tolist()).decode("utf-8", "replace")
+    @overload
+    def __call__(self, input: Input, return_type: Literal["logits"] = "logits") -> np.ndarray: ...
+    @overload
+    def __call__(self, input: Texts, return_type: Literal["logits"] = "logits") -> list[np.ndarray]: ...
+    @overload
+    def __call__(self, input: Input, return_type: Literal["loss"]) -> float: ...
+    @overload
+    def __call__(self, input: Texts, return_type: Literal["loss"]) -> list[float]: ...
+    @overload
+    def __call__(self, input: Input, return_type: Literal["both"]) -> tuple[np.ndarray, float]: ...
+    @overload
+    def __call__(self, input: Texts, return_type: Literal["both"]) -> list[tuple[np.ndarray, float]]: ...
+    @overload
+    def __call__(self, input: Input | Texts, return_type: None) -> None: ...
 
-    def __call__(self, input: Input) -> np.ndarray:
-        """The logits: (pos, d_vocab) for a text or ids (pos,), else (batch, pos, d_vocab)."""
-        return self._run(input, set(), {})[0]
+    def __call__(self, input: Any, return_type: Any = "logits") -> Any:
+        """The logits: (pos, d_vocab) for a text or ids (pos,), else (batch, pos, d_vocab); of a list of texts, a list.
 
-    def run_with_cache(self, input: Input, names: Names = None) -> tuple[np.ndarray, ActivationCache]:
+        Args:
+            input: a text, a list of texts, or token ids.
+            return_type: "logits"; "loss", as ``loss`` gives it; "both", a pair whose loss is that of the logits, in double; or
+                None.
+        """
+        return self.run_with_hooks(input, (), return_type)
+
+    def run_with_cache(self, input: Input, names: Names = None, *, names_filter: Names = None, fwd_hooks: Hooks = (),
+                       return_type: ReturnType = "logits") -> tuple[Any, ActivationCache]:
         """The logits, and the activations.
 
         Args:
@@ -119,27 +135,57 @@ class Model:
             names: what to keep: a name, names, or a function of the full name, such as
                 ``lambda name: name.endswith("hook_pattern")``. By default all but attn_scores, which are slow. Names can
                 be short: "pattern" (of every layer) or ("pattern", 3).
+            names_filter: TransformerLens's word for ``names``.
+            fwd_hooks: as in run_with_hooks. The cache has what they return.
+            return_type: what comes before the cache, as in a call; a loss is that of the logits, in double.
         """
-        logits, activations = self._run(input, self._chosen(names), {})
-        return logits, self._cache(activations)
+        if names is not None and names_filter is not None:
+            raise Error("names and names_filter are the same argument: give one of them")
+        self._require_return_type(return_type)
+        kept = self._chosen(names_filter if names is None else names)
+        logits, activations = self._run(input, kept, self._hooks(fwd_hooks))
+        return self._returned(input, logits, return_type), self._cache(activations)
 
-    def run_with_hooks(self, input: Input, fwd_hooks: Iterable[tuple[Names, Hook]]) -> np.ndarray:
+    @overload
+    def run_with_hooks(self, input: Input, fwd_hooks: Hooks, return_type: Literal["logits"] = "logits") -> np.ndarray: ...
+    @overload
+    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks, return_type: Literal["logits"] = "logits") -> list[np.ndarray]: ...
+    @overload
+    def run_with_hooks(self, input: Input, fwd_hooks: Hooks, return_type: Literal["loss"]) -> float: ...
+    @overload
+    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks, return_type: Literal["loss"]) -> list[float]: ...
+    @overload
+    def run_with_hooks(self, input: Input, fwd_hooks: Hooks, return_type: Literal["both"]) -> tuple[np.ndarray, float]: ...
+    @overload
+    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks, return_type: Literal["both"]) -> list[tuple[np.ndarray, float]]: ...
+    @overload
+    def run_with_hooks(self, input: Input | Texts, fwd_hooks: Hooks, return_type: None) -> None: ...
+
+    def run_with_hooks(self, input: Any, fwd_hooks: Hooks, return_type: Any = "logits") -> Any:
         """The logits of a forward pass in which functions replace activations.
 
         Args:
-            input: a text or token ids.
+            input: a text, a list of texts, or token ids.
             fwd_hooks: pairs of names, as in run_with_cache, and a function ``hook(activation, name)``. It returns an array
                 of the same shape, or changes ``activation`` in place and returns None. A replaced pattern is multiplied
                 with the values as it is: rows need not sum to one.
+            return_type: as in a call.
 
         >>> def no_sink(pattern, name):
         ...     pattern[..., 0] = 0
         >>> model.run_with_hooks("Hello world", [(("pattern", 3), no_sink)])
         """
-        return self._run(input, set(), self._hooks(fwd_hooks))[0]
+        self._require_return_type(return_type)
+        if is_texts(input):
+            pairs = list(fwd_hooks)
+            results = of_each(input, lambda text: self.run_with_hooks(text, pairs, return_type))
+            return None if return_type is None else results
+        if return_type == "loss":
+            return self.loss(input, fwd_hooks=fwd_hooks)
+        return self._returned(input, self._run(input, set(), self._hooks(fwd_hooks))[0], return_type)
 
     def generate(self, prompt: Input, max_new_tokens: int = 32, temperature: float = 0, top_p: float | None = None,
-                 seed: int | None = None, stop_at_eos: bool = True) -> str | np.ndarray:
+                 seed: int | None = None, stop_at_eos: bool = True, fwd_hooks: Hooks = ()) -> str | np.ndarray:
         """Continues a prompt. Returns the text with its continuation; for ids, the ids (pos,).
 
         Args:
@@ -149,6 +195,8 @@ class Model:
             top_p: samples from the fewest most likely tokens with at least this probability; by default from all.
             seed: of the sampled tokens; by default 0. Like top_p, it is read with a temperature above 0 only.
             stop_at_eos: ends at an end-of-text or end-of-turn token, which is left out.
+            fwd_hooks: as in run_with_hooks. They see the whole text so far at each token, which is read again: nothing is
+                cached.
         """
         most, temperature = whole("max_new_tokens", max_new_tokens, 1, 2**63 - 1), real("temperature", temperature, 0, 100)
         if temperature == 0 and (top_p is not None or seed is not None):
@@ -161,28 +209,78 @@ class Model:
         if ids.shape[1] > self.cfg["n_ctx"]:
             raise Error(f"the prompt has {ids.shape[1]} tokens, and the model has a context of {self.cfg['n_ctx']}")
         before = ids[0].tolist()
-        new = self._core.generate(before, most, temperature, top_p, seed, bool(stop_at_eos))
+        hooks = self._hooks(fwd_hooks)
+        if hooks:
+            new = self._generated_with_hooks(ids, most, (temperature, top_p, seed), bool(stop_at_eos), hooks)
+        else:
+            new = self._core.generate(before, most, temperature, top_p, seed, bool(stop_at_eos))
         if not isinstance(prompt, str):
             return np.concatenate([ids[0], np.array(new, dtype=np.int32)])
         # Decoded after the prompt: some tokenizers leave out a space at the beginning of a text.
         start = len(self._core.decode(before))
         return prompt + self._core.decode(before + new)[start:].decode("utf-8", "replace")
 
-    def sink_scores(self, input: Input) -> SinkScores:
-        """How much attention the first tokens get in every head. Stores no attention pattern, so texts can be long."""
+    def _generated_with_hooks(self, ids_1T: np.ndarray, most: int, sampling: tuple[float, float, int], stop: bool,
+                              hooks: dict[str, list[Hook]]) -> list[int]:
+        stops = self._core.stop_tokens() if stop else []
+        new: list[int] = []
+        while len(new) < most and ids_1T.shape[1] <= self.cfg["n_ctx"]:
+            token = self._core.choose(self._run(ids_1T, set(), hooks)[0][0, -1], *sampling, len(new))
+            if token in stops:
+                break
+            new.append(token)
+            ids_1T = np.append(ids_1T, np.array([[token]], dtype=np.int32), 1)
+        return new
+
+    @overload
+    def sink_scores(self, input: Input) -> SinkScores: ...
+    @overload
+    def sink_scores(self, input: Texts) -> list[SinkScores]: ...
+
+    def sink_scores(self, input: Any) -> Any:
+        """How much attention the first tokens get in every head; of a list of texts, a list. Stores no attention pattern, so
+        texts can be long."""
         from sinklab.sink import SinkScores
 
+        if is_texts(input):
+            return of_each(input, self.sink_scores)
         return SinkScores._of_tables(self._core.sink_scores(self._ids(input)))
 
-    def loss(self, input: Input, targets: Ids | None = None) -> float:
-        """The mean cross-entropy in nats of the targets; by default of the next tokens.
+    @overload
+    def loss(self, input: Input, targets: Ids | None = None, per_token: Literal[False] = False, fwd_hooks: Hooks = ()) -> float: ...
+    @overload
+    def loss(self, input: Texts, targets: None = None, per_token: Literal[False] = False,
+             fwd_hooks: Hooks = ()) -> list[float]: ...
+    @overload
+    def loss(self, input: Input, targets: Ids | None = None, *, per_token: Literal[True], fwd_hooks: Hooks = ()) -> np.ndarray: ...
+    @overload
+    def loss(self, input: Texts, targets: None = None, *, per_token: Literal[True],
+             fwd_hooks: Hooks = ()) -> list[np.ndarray]: ...
+
+    def loss(self, input: Any, targets: Ids | None = None, per_token: bool = False, fwd_hooks: Hooks = ()) -> Any:
+        """The mean cross-entropy in nats of the targets; by default of the next tokens. Of a list of texts, a list.
 
         Args:
-            input: a text, or token ids (pos,) or (batch, pos).
+            input: a text, a list of texts, or token ids (pos,) or (batch, pos).
             targets: the token after each position, of the shape of the ids; -1: none. With a prefix of p tokens, which
                 see each other, the first p - 1 are left out.
+            per_token: instead of the mean the losses (pos - 1,) or (batch, pos - 1) of the next tokens; with targets, those of
+                the shape of the ids. NaN where there is no target.
+            fwd_hooks: as in run_with_hooks.
         """
-        return self._core.loss(*self._ids_and_targets(input, targets))
+        if is_texts(input):
+            if targets is not None:
+                raise Error("a list of texts has no targets: give token ids with their targets, one sequence at a time")
+            pairs = list(fwd_hooks)
+            return of_each(input, lambda text: self.loss(text, per_token=per_token, fwd_hooks=pairs))
+        ids, following = self._ids_and_targets(input, targets)
+        hooks = self._hooks(fwd_hooks)
+        found: Any = self._core.loss(ids, following, set(hooks), _replace(hooks) if hooks else None, bool(per_token))
+        if not per_token:
+            return found
+        losses = np.where(following == -1, np.nan, found)
+        losses = losses if targets is not None else losses[:, :-1]
+        return losses if np.ndim(input) == 2 else losses[0]
 
     def train_step(self, input: Input, targets: Ids | None = None) -> TrainStep:
         """Updates the weights of a model of ``sinklab.ablation`` once. Arguments as in ``loss``.
@@ -233,6 +331,17 @@ class Model:
         self._require_memory(read, *ids.shape)
         logits, activations = self._core.forward(ids, read, set(hooks), _replace(hooks) if hooks else None)
         return (logits if np.ndim(given) == 2 else logits[0]), activations
+
+    @staticmethod
+    def _require_return_type(return_type: Any) -> None:
+        if return_type not in ("logits", "loss", "both", None):
+            raise Error(f"return_type must be 'logits', 'loss', 'both' or None, got {return_type!r}")
+
+    def _returned(self, given: Input, logits: np.ndarray, return_type: ReturnType) -> Any:
+        if return_type not in ("loss", "both"):
+            return None if return_type is None else logits
+        loss = _cross_entropy(logits, self._ids_and_targets(given, None)[1])
+        return loss if return_type == "loss" else (logits, loss)
 
     def _require_memory(self, names: set[str], batch: int, positions: int) -> None:
         """Refuses logits and activations that do not fit, since Linux would end the process instead."""
@@ -304,6 +413,16 @@ def _available_memory() -> float:
             return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
     except (OSError, StopIteration):
         return float("inf")
+
+
+def _cross_entropy(logits: np.ndarray, targets: np.ndarray) -> float:
+    """The mean in double of -ln softmax over the targets that are not -1. Row by row, since logits can be large."""
+    losses = []
+    for row, target in zip(logits.reshape(-1, logits.shape[-1]), targets.reshape(-1)):
+        if target != -1:
+            shifted = row.astype(np.float64) - row.max()
+            losses.append(np.log(np.exp(shifted).sum()) - shifted[target])
+    return float(np.mean(losses))
 
 
 def _replace(hooks: dict[str, list[Hook]]) -> Callable[[np.ndarray, str], np.ndarray]:

@@ -30,8 +30,8 @@ def full_name(key: Key) -> str:
     parts = key if isinstance(key, tuple) else (key,)
     if not parts or not isinstance(parts[0], str):
         raise Error(f"an activation is named by a text or (text, layer), got {key!r}")
-    name, layer, kind = (*parts, None, None)[:3]
-    name = _ALIASES.get(name, name)
+    _, layer, kind = (*parts, None, None)[:3]
+    name = _ALIASES.get(parts[0], parts[0])
     if len(parts) > 3 or (kind is not None and name != "normalized"):
         raise Error(f"an activation is named by a text or (text, layer), got {key!r}: give several as a list of such names")
     if layer is None:

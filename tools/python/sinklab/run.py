@@ -15,6 +15,7 @@ import numpy as np
 from sinklab._core import Error
 from sinklab.checkpoint import Checkpoint
 from sinklab.model import Model, load
+from sinklab.tables import imported_pandas
 
 if TYPE_CHECKING:
     import pandas
@@ -88,8 +89,7 @@ class Run:
     @functools.cached_property
     def metrics(self) -> pandas.DataFrame:
         """metrics.jsonl as a table, one row per step; NaN where a step has no evaluation. Needs pandas."""
-        import pandas
-
+        pandas = imported_pandas()
         rows = []
         for number, line in enumerate(self._text("metrics.jsonl", "the run has no step yet").splitlines(), 1):
             try:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from sinklab._core import Error
 from sinklab.cache import ActivationCache
-from sinklab.model import Input, Model
+from sinklab.model import Model
+from sinklab.tables import table_of
+from sinklab.texts import Input, Texts
+
+if TYPE_CHECKING:
+    import pandas
 
 EPSILON = 0.3  # the threshold of Gu et al. 2025
 EPSILON_INDEX = 1  # among the thresholds 0.2, 0.3 and 0.4
@@ -58,6 +64,13 @@ class SinkScores:
         return (f"SinkScores(alpha_1 {self.alpha_1:.3f} (even: {self.even_alpha_1:.3f}), Sink_1 {self.sink_1:.1f} %, "
                 f"{layers} layers, {heads} heads{star})")
 
+    def to_frame(self) -> pandas.DataFrame:
+        """A row for each head: ``layer`` (of those with attention) and ``head``, from 0, ``alpha_1`` ... ``alpha_10`` at most,
+        ``alpha_1_raw``, ``row_sum`` and, with an extra key or token, ``alpha_star``. Needs pandas."""
+        columns = {f"alpha_{k + 1}": self.alpha_k[..., k] for k in range(self.alpha_k.shape[-1])}
+        columns |= {"alpha_1_raw": self.alpha_1_raw_layer_head, "row_sum": self.row_sum}
+        return table_of(("layer", "head"), columns | ({} if self.alpha_star is None else {"alpha_star": self.alpha_star}))
+
     @classmethod
     def _of_tables(cls, tables: dict) -> SinkScores:
         of = tables["measures"]
@@ -68,8 +81,17 @@ class SinkScores:
                    sink_star=float(of["sink_star"][EPSILON_INDEX]) if "sink_star" in of else None)
 
 
-def sink_scores(source: Model | ActivationCache, text: Input | None = None) -> SinkScores:
-    """The sink scores of a text, ``sink_scores(model, "...")``, or of the patterns of a cache, ``sink_scores(cache)``.
+@overload
+def sink_scores(source: Model, text: Input) -> SinkScores: ...
+@overload
+def sink_scores(source: Model, text: Texts) -> list[SinkScores]: ...
+@overload
+def sink_scores(source: ActivationCache, text: None = None) -> SinkScores: ...
+
+
+def sink_scores(source: Any, text: Any = None) -> Any:
+    """The sink scores of a text, ``sink_scores(model, "...")``, or of the patterns of a cache, ``sink_scores(cache)``. Of a list
+    of texts, a list.
 
     The cache must have the pattern of every layer, of a model without window, prefix, extra key or extra token.
     """

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from sinklab._core import Error
-from sinklab.model import Input, Model
+from sinklab.model import Model
+from sinklab.tables import table_of
+from sinklab.texts import Input, Texts, is_texts, of_each
+
+if TYPE_CHECKING:
+    import pandas
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,15 +43,30 @@ class AttentionSums:
         counts = ((self.alpha > epsilon) & (self.rows >= least_rows)[:, None]).sum((0, 1))
         return [(int(key), int(counts[key])) for key in np.argsort(-counts, kind="stable") if counts[key] > 0]
 
+    def to_frame(self) -> pandas.DataFrame:
+        """A row for each key of each head: ``layer`` (of those with attention), ``head`` and ``key``, from 0, ``alpha``,
+        ``alpha_raw``, ``largest`` and ``rows``. Needs pandas."""
+        rows = np.broadcast_to(self.rows[:, None], self.alpha.shape)
+        return table_of(("layer", "head", "key"), {"alpha": self.alpha, "alpha_raw": self.alpha_raw, "largest": self.largest, "rows": rows})
+
     def __repr__(self) -> str:
         layers, heads, keys = self.alpha.shape
         return f"AttentionSums({keys} keys, {layers} layers, {heads} heads, alpha_1 {self.alpha[..., 0].mean():.3f})"
 
 
-def attention_sums(model: Model, text: Input) -> AttentionSums:
-    """What every key of one text, or of token ids (pos,), gets. Stores no pattern, so the text can be long."""
+@overload
+def attention_sums(model: Model, text: Input) -> AttentionSums: ...
+@overload
+def attention_sums(model: Model, text: Texts) -> list[AttentionSums]: ...
+
+
+def attention_sums(model: Any, text: Any) -> Any:
+    """What every key of one text, or of token ids (pos,), gets; of a list of texts, a list. Stores no pattern, so the text can
+    be long."""
     if not isinstance(model, Model):
         raise Error(f"expected a model and a text, got {type(model).__name__}")
+    if is_texts(text):
+        return of_each(text, lambda one: attention_sums(model, one))
     ids = model._ids(text)
     if len(ids) != 1:
         raise Error(f"expected one text, got {len(ids)}; give them one by one")

@@ -5,7 +5,7 @@
     o = sinklab.torch.attention(q, k, v, op="Sigmoid")              # (batch, head, query, d_head)
     o, sinks = sinklab.torch.attention(q, k, v, op="Softmax", statistics=True)
     sinks.alpha[..., 0]                                             # alpha_1 of every head
-    own = sinklab.torch.operation("ConSmax", g="exp(x - 1) / 8")    # compiled once
+    own = sinklab.torch.operation("ShiftedExp", g="exp(x - 1) / 8")    # compiled once
     o = sinklab.torch.attention(q, k, v, op=own)
 
 Errors are sinklab.Error, a ValueError.

@@ -53,7 +53,7 @@ def operation(name: str, g: str | None = None, normalizer: str = "none", r: str 
     $XDG_CACHE_HOME/sinklab, by default ~/.cache/sinklab. CXX names another g++. The operation runs on the CPU.
 
     Args:
-        name: a C++ name with a capital first, such as "ConSmax".
+        name: a C++ name with a capital first, such as "ShiftedExp".
         g: a C++ expression of x, which may call exp, log, sigmoid, log_sigmoid, tanh, erf, sqrt, pow, abs, max, min and relu.
         normalizer: "none", "sum" (divides by z(S)) or "key_count" (divides by z(n), n keys that the query sees).
         r: an expression of x: what S sums; by default g.
@@ -62,11 +62,11 @@ def operation(name: str, g: str | None = None, normalizer: str = "none", r: str 
         source, file: instead of the formulas, C++ that defines a struct ``name`` as engine/ops/attention/op does, by
             itself in namespace sink.
 
-    >>> op = sinklab.torch.operation("ConSmax", g="exp(x - 1) / 8")
+    >>> op = sinklab.torch.operation("ShiftedExp", g="exp(x - 1) / 8")
     >>> o = sinklab.torch.attention(q, k, v, op=op)
     """
     if not isinstance(name, str) or not re.fullmatch(r"[A-Z][A-Za-z0-9_]{0,63}", name):
-        raise Error(f"the name of an operation must be a C++ name with a capital first, such as ConSmax, got {name!r}")
+        raise Error(f"the name of an operation must be a C++ name with a capital first, such as ShiftedExp, got {name!r}")
     if name in _core.attention_operations():
         raise Error(f"the engine has an operation {name}: give yours another name")
     formulas = {"g": g, "r": r, "z": z, "post": post}
@@ -81,7 +81,7 @@ def operation(name: str, g: str | None = None, normalizer: str = "none", r: str 
     if g is not None:
         code = _struct(name, normalizer, formulas)
     else:
-        what, text = ("source", source) if file is None else _text_of(file)
+        what, text = ("source", str(source)) if file is None else _text_of(file)
         given, code = {what: text}, _own_struct(text, what)
         if not re.search(rf"\bstruct\s+{name}\b", text):
             raise Error(f"{what} has no struct {name}: name the operation as its struct")
