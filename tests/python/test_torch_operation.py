@@ -138,6 +138,7 @@ def test_caches_that_cannot_be_used(cache, monkeypatch, tmp_path):
     sinklab.torch.operation("Kept", g="x")
     library = next(cache.glob("Kept-*.so"))
     data = library.read_bytes()
+    library.unlink()  # this process has loaded it
     library.write_bytes(data[:5000] + bytes([data[5000] ^ 1]) + data[5001:])
     with pytest.raises(sinklab.Error, match="Kept-.* is not what was compiled: it was damaged or changed; remove it"):
         sinklab.torch.operation("Kept", g="x")

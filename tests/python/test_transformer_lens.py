@@ -26,7 +26,7 @@ POINTS = ["resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "mlp_out", "re
 
 def difference(ours, theirs):
     theirs = theirs.numpy()
-    if ours.shape[-1] == theirs.shape[-1] + 1:  # gpt-oss: a sink logit
+    if ours.shape[-1] == theirs.shape[-1] + 1:  # a sink logit
         ours = ours[..., 1:]
     assert ours.shape == theirs.shape
     return np.abs(ours - theirs).max() / np.abs(theirs).max()
@@ -34,13 +34,17 @@ def difference(ours, theirs):
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_logits_and_activations(name):
+    try:
+        adapted = adapter.load(MODELS / name, dtype=torch.float64)
+    except ValueError as refusal:
+        pytest.skip(str(refusal)[:160])  # this version of TransformerLens cannot
     with torch.no_grad():
-        logits, theirs = adapter.load(MODELS / name, dtype=torch.float64).run_with_cache(torch.tensor(IDS))
+        logits, theirs = adapted.run_with_cache(torch.tensor(IDS))
     ours_logits, ours = sinklab.load(MODELS / name, dtype="float64").run_with_cache(IDS)
     assert difference(ours_logits, logits) < BOUNDS[name]
-    layers = sum(key.endswith("attn.hook_pattern") for key in theirs)
+    layers = [int(key.split(".")[1]) for key in theirs if key.endswith("attn.hook_pattern")]  # those with attention
     points = POINTS if name in ("llama", "gpt2", "qwen2") else ["resid_pre", "pattern"]
-    for key in [(point, layer) for point in points for layer in range(layers)]:
+    for key in [(point, layer) for point in points for layer in layers]:
         assert difference(ours[key], theirs[key]) < BOUNDS[name], key
 
 

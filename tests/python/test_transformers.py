@@ -22,11 +22,11 @@ def reference(name, dtype):
                                                              dtype=DTYPES[dtype][0]).eval()
 
 
-def assert_close(ours, theirs, dtype, what):
+def assert_close(ours, theirs, dtype, what, bound=1):
     theirs = theirs.detach().numpy()
     assert ours.shape == theirs.shape, what
     error = np.abs(ours - theirs).max() / max(1e-30, np.abs(theirs).max())
-    assert error < DTYPES[dtype][1], f"{what}: {error}"
+    assert error < bound * DTYPES[dtype][1], f"{what}: {error}"
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -36,11 +36,17 @@ def test_logits_hidden_states_and_patterns(name, dtype):
         theirs = reference(name, dtype)(torch.tensor(IDS), output_attentions=True, output_hidden_states=True)
     logits, cache = sinklab.load(MODELS / name, dtype=dtype).run_with_cache(IDS)
     assert_close(logits, theirs.logits, dtype, "logits")
-    for layer, (hidden, pattern) in enumerate(zip(theirs.hidden_states, theirs.attentions)):
+    for layer, hidden in enumerate(theirs.hidden_states[:-1]):  # the last is after the final norm
         assert_close(cache["resid_pre", layer], hidden, dtype, f"resid_pre {layer}")
+    layers = [layer for layer in range(len(theirs.hidden_states) - 1) if ("pattern", layer) in cache]  # those with attention
+    assert len(layers) == len(theirs.attentions)
+    for layer, pattern in zip(layers, theirs.attentions):
         ours = cache["pattern", layer]
-        ours = ours[..., 1:] if ours.shape[-1] > pattern.shape[-1] else ours  # gpt-oss: a sink logit
-        assert_close(ours, pattern, dtype, f"pattern {layer}")
+        ours = ours[..., 1:] if ours.shape[-1] > pattern.shape[-1] else ours  # a sink logit
+        if name == "granite_swa":  # transformers returns them as if there were none
+            ours = ours / ours.sum(-1, keepdims=True)
+        assert_close(ours, pattern, dtype, f"pattern {layer}", 2 if name == "gemma2" else 1)  # scores up to 50, in float32
+
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
