@@ -16,10 +16,10 @@ void say(const char* text) {
 [[gnu::constructor(101)]] void check_processor() {
   __builtin_cpu_init();
   const char* missing = nullptr;
-#define SINK_CHECK(name, macro) \
+#define SINK_LOOK(name, macro) \
   if (!missing && kBuiltFor.name && !__builtin_cpu_supports(#name)) missing = #name;
-  SINK_PROCESSOR_EXTENSIONS(SINK_CHECK)
-#undef SINK_CHECK
+  SINK_PROCESSOR_EXTENSIONS(SINK_LOOK)
+#undef SINK_LOOK
   if (!missing) return;
   say("error: this program was built for a processor with ");
   say(missing);
