@@ -92,6 +92,11 @@ EvaluatedModel load_given(const std::string& given, const Ablation& ablation, DT
   const std::string path = model_path(given);
   if (!is_open_model(path)) return load_our_checkpoint(path, ablation, compute, device, options.context);
   OpenModel open = open_model(path);
+  if (options.context > open.config.sizes.context && !open.config.beyond_context.empty())
+    throw Error(path + ": the text has " + std::to_string(options.context) + " tokens; the model takes at most " +
+                    std::to_string(open.config.sizes.context) + ", since it " + open.config.beyond_context +
+                    ", which is not computed here",
+                Exit::bad_input);
   if (options.context > 0) open.config.sizes = with_context(open.config.sizes, options.context, ablation);
   EvaluatedModel evaluated{{}, open.load(ablation, compute, device, options.in_place, options.needs_logits)};
   const std::string note = model_note(open);

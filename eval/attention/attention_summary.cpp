@@ -259,10 +259,15 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
     const Tensor logits_1V = model.next_logits(tokens_1T, {.hooks = &hooks}).to(Device::cpu).to(DType::F64);
     require_finite_loss(log_sum_exp(std::span(logits_1V.data<double>(), static_cast<std::size_t>(logits_1V.size()))));
   }
-  const EvenAttention even =
-      even_attention(visible_keys(sizes, T, model.extra_tokens(), summary.extra == Evaluation::Extra::key));
+  VisibleKeys keys = visible_keys(sizes, T, model.extra_tokens(), summary.extra == Evaluation::Extra::key);
+  const EvenAttention even = even_attention(keys);
   summary.even_alpha_1 = even.alpha_1;
   summary.even_alpha_star = even.alpha_star;
+  keys.layers = 1;
+  for (std::int64_t index = 0; index < sizes.attention_layers(); ++index) {
+    keys.global_layers = sizes.is_global(sizes.attention_layer(index));
+    summary.even_alpha_1_L.push_back(even_alpha(keys, 1));
+  }
   return summary;
 }
 

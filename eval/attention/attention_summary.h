@@ -37,6 +37,7 @@ struct AttentionSummary {
   Evaluation::Extra extra = Evaluation::Extra::none;
   double loss = std::numeric_limits<double>::quiet_NaN();  // nats per token; NaN for one token, or without logits
   double even_alpha_1 = 0, even_alpha_star = 0;            // if every row were even (even_attention.h)
+  std::vector<double> even_alpha_1_L;                      // the same of each layer with attention
   std::vector<HeadSummary> head_LH;                        // all heads of layers with attention, by layer
   std::vector<std::vector<double>> rows_LT;                // [layer]: how many rows see token t; empty: no attention
   // Lengths of vectors at the tokens of the text.

@@ -83,7 +83,8 @@ std::string LongView::note() const {
              std::to_string(head["head"].get<int>());
     error = std::max(error, head["error"].get<double>());
   }
-  return "In full: " + names + str_format("; weights are within %.1g %% of the exact ones.\n", 100 * error);
+  const double bound = std::ceil(1000 * error) / 10;  // percent, rounded up
+  return "In full: " + names + str_format("; each weight is within %.1f %% of its exact value.\n", bound);
 }
 
 }  // namespace sink

@@ -114,16 +114,21 @@ nlohmann::json page_data(const AttentionSummary& summary, const SummaryLabels& l
   }
   for (std::int32_t id : summary.tokens_T) texts.push_back(labels.token_text(id));
   for (const SecondarySink& sink : secondary_sinks(summary)) sinks.push_back({sink.position - 1, sink.heads});
-  return {{"layers", summary.layers},
-          {"heads", summary.heads},
-          {"attention", attention},
-          {"tokens", texts},
-          {"alpha", alpha},
-          {"star", extra ? star : json()},
-          {"self", self},
-          {"sinks", sinks},
-          {"even", summary.even_alpha_1},
-          {"row_sum", row_sum}};
+  json of_layers;  // where they differ, of layers with a window and others
+  if (std::ranges::any_of(summary.even_alpha_1_L, [&](double x) { return x != summary.even_alpha_1_L.front(); }))
+    of_layers = {{"even_layer", summary.even_alpha_1_L}};
+  json data = {{"layers", summary.layers},
+               {"heads", summary.heads},
+               {"attention", attention},
+               {"tokens", texts},
+               {"alpha", alpha},
+               {"star", extra ? star : json()},
+               {"self", self},
+               {"sinks", sinks},
+               {"even", summary.even_alpha_1},
+               {"row_sum", row_sum}};
+  data.update(of_layers.is_null() ? json::object() : of_layers);
+  return data;
 }
 
 std::string view_page(const AttentionSummary& summary, const SummaryLabels& labels, const ViewContent& content) {

@@ -110,6 +110,7 @@ void take_rope(const Rope& rope, OpenConfig& config) {
   config.sizes.rotary_factor = rope.factor;
   config.sizes.rotary_context = rope.first_context;
   config.sizes.long_rope = rope.long_rope;
+  if (rope.type == "dynamic") config.beyond_context = "rotates by another base beyond it";
 }
 
 void take_rotary_part(const ConfigJson& json, const Rope& rope, Sizes& sizes) {

@@ -32,6 +32,8 @@ struct OpenConfig {
   // Of a backbone, which is not tied, and whose files have no unembedding: the name of that tensor. Such a model has
   // attention and no logits.
   std::string missing_unembedding = "";
+  // Why no text may be longer than `sizes.context`: what the model does beyond it is not computed. Empty: nothing.
+  std::string beyond_context = "";
   bool with_vision = false;       // the folder may have tensors of a vision tower, which are not read
   std::int64_t begin_token = -1;  // `bos_token_id` of config.json, -1: none
 };

@@ -79,7 +79,7 @@ def test_weights_are_those_that_activations_are_multiplied_with():
         logits, cache = model.run_with_cache(ids)
         biases = "blocks.0.attention.qkv.bias" in model.parameter_names()
         if not biases:
-            assert_refused(lambda: model.b_K, "the model has no b_K of all layers")
+            assert_refused(lambda: model.b_K, "the model has no b_K: there is no attention.qkv.bias")
         assert model.W_Q.shape == (c.n_layers, c.n_heads, c.d_model, c.d_head)
         for layer in range(c.n_layers):
             read = cache["normalized", layer, "ln1"] if ("normalized", layer, "ln1") in cache else cache["resid_pre", layer]

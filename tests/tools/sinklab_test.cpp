@@ -9,6 +9,7 @@
 #include "tests/model/open_golden.h"
 #include "tests/support/built_ablations.h"
 #include "tests/support/check_command.h"
+#include "tests/support/files.h"
 
 using namespace sink;
 using test::kModels;
@@ -213,7 +214,8 @@ TEST_CASE("sinklab: --precision int8 needs weights in blocks of 8 bits or less, 
                 narrow = outcome_of(folder, experts + " --precision int8" + tokens);
   REQUIRE(narrow.code == 0);
   CHECK(contains(narrow.err, "% of the stored weights are multiplied in f32, those in F32"));
-  const double loss = Json::parse(wide.out).at("loss"), difference = loss - Json::parse(narrow.out).at("loss").get<double>();
+  const double loss = Json::parse(wide.out).at("loss"),
+               difference = loss - Json::parse(narrow.out).at("loss").get<double>();
   CHECK(std::abs(difference) > 1e-6 * loss);
   CHECK(std::abs(difference) < 0.02 * loss);
 }
@@ -256,4 +258,17 @@ TEST_CASE("sinklab: a run with a document mask shows its first document, with th
   const Json given =
       Json::parse(outcome_of(folder, "sinklab " + folder / "run" + " --json --tokens " + folder / "ids.txt").out);
   CHECK(shown.at("alpha_1") == given.at("alpha_1"));
+}
+
+TEST_CASE("sinklab: a text beyond what is computed of a model is refused by every command, also where contexts grow") {
+  TemporaryFolder folder;
+  std::string ids;
+  for (int id = 2; id < 40; ++id) ids += std::to_string(id) + " ";
+  write_bytes(folder / "ids.txt", ids);
+  const std::string model = kModels + "ministral3_yarn --tokens " + folder / "ids.txt";
+  const std::string most = "the model takes at most 32, since it scales queries beyond it";
+  for (const char* command : {"", "attention ", "view ", "stream "}) {
+    const bool streams = command == std::string("stream ");
+    check_error(folder, std::string("sinklab ") + command + model + (streams ? " --keep all" : ""), 3, most);
+  }
 }

@@ -11,6 +11,7 @@ const quoted = (t) => `\u201c${data.tokens[t]}\u201d (${t + 1})`;
 const percent = (x) => (x === 0 || x >= 0.0005 ? (100 * x).toFixed(x < 0.0995 ? 1 : 0) : (100 * x).toPrecision(1)) + " %";
 const layerOf = (h) => data.attention[Math.floor(h / data.heads)];
 const nameOf = (h) => `${layerOf(h)}.${h % data.heads}`;
+const evenOf = (h) => (data.even_layer ? data.even_layer[Math.floor(h / data.heads)] : data.even);
 const clamp = (x, low, high) => Math.max(low, Math.min(high, x));
 
 // From the background to a dark blue, on a dark page from it to a light one; 256 shades by the square root of the weight.
@@ -280,10 +281,10 @@ function tokenButton(text, small, action) {
 function drawHead() {
   const full = isFull.get(chosen);
   byId("name").textContent = `Layer ${layerOf(chosen)}, head ${chosen % data.heads}`;
-  let facts = `alpha_1 ${data.alpha[chosen].toFixed(3)} (even ${data.even.toFixed(3)})`;
+  let facts = `alpha_1 ${data.alpha[chosen].toFixed(3)} (even ${evenOf(chosen).toFixed(3)})`;
   if (data.star) facts += `, alpha_* ${data.star[chosen].toFixed(3)}`;
   facts += `, on itself ${percent(data.self[chosen])}`;
-  if (full) facts += `; in full: ${full.rule}; a weight is within ${(100 * full.error).toPrecision(1)} % of its exact value`;
+  if (full) facts += `; in full: ${full.rule}; a weight is within ${(Math.ceil(1000 * full.error) / 10).toFixed(1)} % of its exact value`;
   byId("facts").textContent = facts;
   for (const id of ["window-box", "row-box"]) byId(id).hidden = !full;
   byId("pooled-only").textContent = full || isFull.size > 0 ? (full ? "Heads in full:" : "This head is shown pooled only. In full are:")
@@ -300,7 +301,8 @@ function drawHead() {
 
 function drawAll() {
   const mean = data.alpha.reduce((a, b) => a + b, 0) / count;
-  let sentence = `${T} tokens. The first, \u201c${data.tokens[0]}\u201d, is a sink in ${sinks[0][1]} of ${count} heads; alpha_1 is ${mean.toFixed(3)}, ${data.even.toFixed(3)} if attention were even.`;
+  let sentence = `${T} tokens. The first, \u201c${data.tokens[0]}\u201d, is a sink in ${sinks[0][1]} of ${count} heads, which give it more than 0.3 of their attention; alpha_1, the mean over all heads, is ${mean.toFixed(3)}, ${data.even.toFixed(3)} if attention were even.`;
+  if (data.even_layer) sentence += " In layers with a window only the queries within it see that token, and alpha_1 is their mean.";
   if (data.star) sentence += ` What the model adds before the text gets alpha_* ${(data.star.reduce((a, b) => a + b, 0) / count).toFixed(3)}.`;
   if (data.sinks.length) sentence += " Other sinks: " + data.sinks.slice(0, 3).map(([t, heads]) => `${quoted(t)} in ${heads}`).join(", ") + ".";
   if (Math.abs(data.row_sum - 1) > 0.01) sentence += ` Rows of this model sum to ${data.row_sum.toFixed(2)}${data.star ? " without *; here each is scaled to 1 with it" : "; here each is scaled to 1"}.`;

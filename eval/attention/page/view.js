@@ -298,7 +298,7 @@ function bound(x, digits) {
 
 function drawHead() {
   byId("name").textContent = nameOf(head).replace("l", "L") + (head === chosen ? "" : " (a click keeps it)");
-  let facts = `alpha_1 ${data.alpha[head].toFixed(3)} (even ${data.even.toFixed(3)})`;
+  let facts = `alpha_1 ${data.alpha[head].toFixed(3)} (even ${(data.even_layer ? data.even_layer[Math.floor(head / data.heads)] : data.even).toFixed(3)})`;
   if (data.star) facts += `, alpha_* ${data.star[head].toFixed(3)}`;
   facts += `, on itself ${percent(data.self[head])}`;
   if (data.computed) facts += `; weights within ${bound(data.computed.error[head], 1)}`;

@@ -64,6 +64,8 @@ Family iquestcoder() {
                       {"head_dim", "128", "elements of a head; null: hidden_size / num_attention_heads"}};
   family.keys.fixed.push_back({"clip_qkv", "null", "queries, keys and values are not clipped"});
   family.keys.fixed.push_back({"use_sliding_window", "false", "there is no window"});
+  family.keys.fixed.push_back({"sliding_window", "null", "there is no window"});
+  family.keys.ignored.push_back({"there is no window", {"max_window_layers"}});
   family.own_code = "IQuestCoder";
   return family;
 }

@@ -41,6 +41,7 @@ void read_ministral3(const ConfigJson& json, OpenConfig& config) {
   require_whole_heads(rope, read);
   take_rope(read, config);
   config.sizes.context = std::min(config.sizes.context, rope.integer("original_max_position_embeddings", most));
+  config.beyond_context = "scales queries beyond it";
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -11,8 +11,15 @@ from sinklab._core import Error
 from sinklab.config import Config
 
 
+def _stacked(layers: Iterable[np.ndarray]) -> np.ndarray:
+    """A copy, which cannot be changed as if it were the model's."""
+    stacked = np.stack(list(layers))
+    stacked.flags.writeable = False
+    return stacked
+
+
 class Weights:
-    """The weights of a model, as ``x @ W``. Those with a layer axis are copies.
+    """The weights of a model, as ``x @ W``. Those with a layer axis are copies. All are read-only.
 
     Keys and values have the ``n_key_value_heads`` of the model (grouped-query attention), as in TransformerLens's bridge.
     Weights are those that the model multiplies: a multiplier of the file, such as Granite's, is in them, norms are not.
@@ -55,8 +62,8 @@ class Weights:
     def W_O(self) -> np.ndarray:
         """(layer, head, d_head, d_model)"""
         heads, width = self.cfg["n_heads"], self.cfg["d_head"]
-        return np.stack([matrix.reshape(-1, heads, width).transpose(1, 2, 0)
-                         for matrix in self._of_layers("W_O", "out.weight", (self.cfg["d_model"], heads * width))])
+        return _stacked(matrix.reshape(-1, heads, width).transpose(1, 2, 0)
+                        for matrix in self._of_layers("W_O", "out.weight", (self.cfg["d_model"], heads * width)))
 
     @property
     def W_E(self) -> np.ndarray:
@@ -83,6 +90,8 @@ class Weights:
         names = [f"blocks.{layer}.attention.{parameter}" for layer in range(self.cfg["n_layers"])]
         known = set(self._core.parameter_names())
         missing = [str(layer) for layer, one in enumerate(names) if one not in known]
+        if len(missing) == len(names):
+            raise Error(f"the model has no {name}: there is no attention.{parameter}, and model.parameter_names() lists what there is")
         if missing:
             raise Error(f"the model has no {name} of all layers: there is no attention.{parameter} in layers {', '.join(missing)}; "
                         "model.parameter_names() lists what they have, and model.parameter(name) gives it")
@@ -99,6 +108,6 @@ class Weights:
         start, stop = ((0, heads), (heads, heads + groups), (heads + groups, heads + 2 * groups))[which]
         shape: tuple[int, ...] = ((heads + 2 * groups) * width, self.cfg["d_model"])
         if kind == "bias":
-            return np.stack([bias.reshape(-1, width)[start:stop] for bias in self._of_layers(name, "qkv.bias", shape[:1])])
-        return np.stack([matrix.reshape(-1, width, shape[1])[start:stop].transpose(0, 2, 1)
-                         for matrix in self._of_layers(name, "qkv.weight", shape)])
+            return _stacked(bias.reshape(-1, width)[start:stop] for bias in self._of_layers(name, "qkv.bias", shape[:1]))
+        return _stacked(matrix.reshape(-1, width, shape[1])[start:stop].transpose(0, 2, 1)
+                        for matrix in self._of_layers(name, "qkv.weight", shape))
