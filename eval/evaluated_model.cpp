@@ -26,6 +26,14 @@ Sizes with_context(Sizes sizes, std::int64_t context, const Ablation& ablation) 
   return sizes;
 }
 
+// `beyond`: OpenConfig::beyond_context, which an imported checkpoint keeps.
+void require_computed(const std::string& path, const Sizes& sizes, const std::string& beyond, std::int64_t context) {
+  if (context <= sizes.context || beyond.empty()) return;
+  throw Error(path + ": the text has " + std::to_string(context) + " tokens; the model takes at most " +
+                  std::to_string(sizes.context) + ", since it " + printable(beyond) + ", which is not computed here",
+              Exit::bad_input);
+}
+
 EvaluatedModel load_our_checkpoint(const std::string& path, const Ablation& ablation, DType compute, Device device,
                                    std::int64_t context) {
   std::error_code ignored;
@@ -38,6 +46,8 @@ EvaluatedModel load_our_checkpoint(const std::string& path, const Ablation& abla
     throw Error(path + " holds only weights: expected the folder that holds them and config.json", Exit::bad_input);
   EvaluatedModel evaluated{load_checkpoint(path), nullptr};
   if (context > 0) {
+    if (evaluated.checkpoint.attributes.contains("beyond_context"))
+      require_computed(path, sizes_of(evaluated.checkpoint), evaluated.checkpoint.attribute("beyond_context"), context);
     const Sizes sizes = with_context(sizes_of(evaluated.checkpoint), context, ablation);
     evaluated.checkpoint.attributes["context"] = std::to_string(sizes.context);
     evaluated.checkpoint.attributes["rotary_context"] = std::to_string(sizes.rotary_context);
@@ -92,11 +102,7 @@ EvaluatedModel load_given(const std::string& given, const Ablation& ablation, DT
   const std::string path = model_path(given);
   if (!is_open_model(path)) return load_our_checkpoint(path, ablation, compute, device, options.context);
   OpenModel open = open_model(path);
-  if (options.context > open.config.sizes.context && !open.config.beyond_context.empty())
-    throw Error(path + ": the text has " + std::to_string(options.context) + " tokens; the model takes at most " +
-                    std::to_string(open.config.sizes.context) + ", since it " + open.config.beyond_context +
-                    ", which is not computed here",
-                Exit::bad_input);
+  require_computed(path, open.config.sizes, open.config.beyond_context, options.context);
   if (options.context > 0) open.config.sizes = with_context(open.config.sizes, options.context, ablation);
   EvaluatedModel evaluated{{}, open.load(ablation, compute, device, options.in_place, options.needs_logits)};
   const std::string note = model_note(open);
@@ -105,6 +111,7 @@ EvaluatedModel load_given(const std::string& given, const Ablation& ablation, DT
   evaluated.checkpoint.path = path;
   auto& attributes = evaluated.checkpoint.attributes;
   if (!open.config.missing_unembedding.empty()) attributes["without_logits"] = "true";
+  if (!open.config.beyond_context.empty()) attributes["beyond_context"] = open.config.beyond_context;
   if (const auto ends = end_tokens(open); !ends.empty())
     attributes["end_tokens"] = joined(ends, " ", [](std::int32_t id) { return std::to_string(id); });
   try {

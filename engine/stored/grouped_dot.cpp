@@ -51,10 +51,11 @@ using Lanes = std::array<int, kWords>;
 
 // What a type is made of: the words of a step; the group of 32 that each lane of it has, eight words for each; how many
 // elements share a scale; in scales_and_minima, the scales and what the sums of x are multiplied by. `offset` is
-// subtracted from every code, by way of the sums.
+// subtracted from every code, by way of the sums. With `looks_up` a code has four bits and is looked up in a table,
+// which reads no other bits: the words of two steps are the same, with the codes of the first in the lower four bits.
 struct Q4K {
   static constexpr StoredType type = StoredType::Q4_K;
-  static constexpr bool numbers = true;
+  static constexpr bool looks_up = true;
   static constexpr int sharing = 32, offset = 0;
   static constexpr int group(int step, int lane) { return 4 * (step / 2) + 2 * (lane / 8) + step % 2; }
   template <int step>
@@ -155,7 +156,7 @@ template <class T, int rows>
         const Floats x_b = floats_at(x + 64 * step + 16 * b);
         for (int r = 0; r < rows; ++r) {
           Floats code;
-          if constexpr (requires { T::numbers; })
+          if constexpr (requires { T::looks_up; })
             code = blocks::look_up(numbers, words[r] >> (8 * b + 4 * (step % 2)));
           else
             code = code_of<b>(words[r]);

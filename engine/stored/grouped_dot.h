@@ -18,8 +18,8 @@ constexpr std::int64_t grouped_size(std::int64_t columns) { return columns / 256
 // minima multiply.
 void group_input(StoredType type, const float* x, std::int64_t columns, float* grouped);
 
-// sum_i x_i w_i in f32 for each of `rows` rows w. Sixteen lanes each sum the terms of sixteen codes before their scale multiplies them; the lanes
-// are added in halves at the end. The order depends on the type alone.
+// sum_i x_i w_i in f32 for each of `rows` rows w. Sixteen lanes each sum the terms of sixteen codes before their scale
+// multiplies them; the lanes are added in halves at the end. The order depends on the type alone.
 void grouped_dots(StoredType type, const unsigned char* const* lines, std::int64_t rows, const float* grouped,
                   std::int64_t columns, float* sums);
 

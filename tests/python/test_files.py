@@ -150,7 +150,7 @@ def test_tables_have_a_row_for_each_head_and_key(monkeypatch):
 
 
 def test_types_are_those_that_pyright_finds(tmp_path):
-    """What a user's editor says of the package, and that the package has no error of its own."""
+    """The types of the public functions, and no error in the package itself."""
     pytest.importorskip("pyright")
     package = pathlib.Path(sinklab.__file__).parent
     (tmp_path / "pyrightconfig.json").write_text(json.dumps({"extraPaths": [str(package.parent)], "pythonVersion": "3.11"}))
