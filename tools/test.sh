@@ -81,9 +81,9 @@ python_for_tests() {
   command -v "$python"
 }
 
-# CMake tells ctest which tests take the whole machine. Of the others, one more than there are cores run side by side,
+# CMake tells ctest which tests take the whole machine. Of the others, two more than there are cores run side by side,
 # because they wait for programs, files and time limits.
-side_by_side=(-- -j $(($(nproc) + 1)))
+side_by_side=(-- -j $(($(nproc) + 2)))
 bash tools/setup.sh --tests
 if [ "$all" -eq 1 ]; then
   cmake --preset debug -DSINK_CUDA=EMULATED "-DSINK_ATTENTION_SET=Softmax;Sigmoid" \
