@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <limits>
 #include <vector>
 
 #include "engine/dtype.h"
@@ -35,6 +36,14 @@ void decode_f16_each(const unsigned char* from, std::int64_t count, float* out) 
   for (; i < count; ++i) out[i] = blocks::f16_at(from + 2 * i);
 }
 
+void decode_e4m3_each(const unsigned char* from, std::int64_t count, float* out) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const bool is_nan = (from[i] & 0x7f) == 0x7f;
+    const int half = (from[i] & 0x80) << 8 | (from[i] & 0x7f) << 7;
+    out[i] = is_nan ? std::numeric_limits<float>::quiet_NaN() : 256 * float_of_f16(static_cast<std::uint16_t>(half));
+  }
+}
+
 template <StoredType type, auto decode_block>
 void decode_blocks(const unsigned char* from, std::int64_t count, float* out) {
   constexpr StoredLayout block = layout_of(type);
@@ -53,6 +62,7 @@ constexpr Decode kDecode[] = {decode_each<double>,
                               decode_each<std::int8_t>,
                               decode_each<std::uint8_t>,
                               decode_each<std::uint8_t, float_of_bool>,
+                              decode_e4m3_each,
                               decode_blocks<StoredType::Q8_0, blocks::decode_q8_0>,
                               decode_blocks<StoredType::Q4_0, blocks::decode_q4_0>,
                               decode_blocks<StoredType::Q4_1, blocks::decode_q4_1>,
@@ -65,7 +75,9 @@ constexpr Decode kDecode[] = {decode_each<double>,
                               decode_blocks<StoredType::Q3_K, blocks::decode_q3_k>,
                               decode_blocks<StoredType::IQ4_NL, blocks::decode_iq4_nl>,
                               decode_blocks<StoredType::IQ4_XS, blocks::decode_iq4_xs>,
-                              decode_blocks<StoredType::MXFP4, blocks::decode_mxfp4>};
+                              decode_blocks<StoredType::MXFP4, blocks::decode_mxfp4>,
+                              decode_blocks<StoredType::Scaled4, blocks::decode_scaled_4>,
+                              decode_blocks<StoredType::ScaledF8, blocks::decode_scaled_f8>};
 static_assert(std::size(kDecode) == std::size(kStoredLayouts));
 
 }  // namespace

@@ -79,6 +79,7 @@ constexpr Dot kDot[] = {dot_any,
                         dot_any,
                         dot_any,
                         dot_any,
+                        dot_any,
                         dot_steps<32, 34, blocks::decode_q8_0>,
                         dot_steps<32, 18, blocks::decode_q4_0>,
                         dot_steps<32, 20, blocks::decode_q4_1>,
@@ -91,7 +92,9 @@ constexpr Dot kDot[] = {dot_any,
                         dot_steps<256, 110, blocks::decode_q3_k>,
                         dot_steps<32, 18, blocks::decode_iq4_nl>,
                         dot_steps<256, 136, blocks::decode_iq4_xs>,
-                        dot_steps<32, 17, blocks::decode_mxfp4>};
+                        dot_steps<32, 17, blocks::decode_mxfp4>,
+                        dot_steps<32, 24, blocks::decode_scaled_4>,
+                        dot_steps<32, 36, blocks::decode_scaled_f8>};
 static_assert(std::size(kDot) == std::size(kStoredLayouts));
 
 }  // namespace

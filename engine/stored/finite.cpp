@@ -54,18 +54,28 @@ std::int64_t first_block_beyond(const StoredLayout& block, const unsigned char* 
   return first;
 }
 
-// A block of MXFP4 is decoded where its largest value, 6 times the scale, would be infinite: from a scale of 2^126 on.
-std::int64_t first_mxfp4_beyond(const unsigned char* from, std::int64_t count) {
-  constexpr unsigned char kLargestFinite = 252;
-  const StoredLayout& block = layout_of(StoredType::MXFP4);
+// Blocks of 32 that are decoded where the largest value that their scale allows would be infinite: where
+// is_large(block).
+template <class IsLarge>
+std::int64_t first_decoded_beyond(StoredType type, const unsigned char* from, std::int64_t count, IsLarge is_large) {
+  const StoredLayout& block = layout_of(type);
   for (std::int64_t i = 0; i < count; i += block.elements, from += block.bytes) {
-    if (from[0] <= kLargestFinite) continue;
+    if (!is_large(from)) continue;
     float x[32];
-    blocks::decode_mxfp4(from, blocks::put_into(x));
+    decode(type, from, block.elements, x);
     for (int n = 0; n < 32; ++n)
       if (!std::isfinite(x[n])) return i + n;
   }
   return -1;
+}
+
+// 6 times a scale of 2^126.
+bool is_large_mxfp4(const unsigned char* block) { return block[0] > 252; }
+// NaN too: 15 times a scale of 2^120 and a minimum, 480 (a code without a value) times 2^8.
+bool is_large_f32(const unsigned char* block, int numbers) {
+  bool large = false;
+  for (int n = 0; n < numbers; ++n) large |= !(std::abs(blocks::f32_at(block + 4 * n)) < 0x1p110f);
+  return large;
 }
 
 }  // namespace
@@ -80,7 +90,12 @@ std::int64_t first_not_finite(StoredType type, const unsigned char* from, std::i
   if (type == Q2_K) return first_block_beyond(block, from, count, {80, 82});
   if (type == Q3_K) return first_block_beyond(block, from, count, {108});
   if (type == Q6_K) return first_block_beyond(block, from, count, {208});
-  if (type == MXFP4) return first_mxfp4_beyond(from, count);
+  if (type == F8_E4M3) return first_beyond<std::uint8_t>(from, count, 0x7f);
+  if (type == MXFP4) return first_decoded_beyond(type, from, count, is_large_mxfp4);
+  if (type == Scaled4)
+    return first_decoded_beyond(type, from, count, [](const unsigned char* block) { return is_large_f32(block, 2); });
+  if (type == ScaledF8)
+    return first_decoded_beyond(type, from, count, [](const unsigned char* block) { return is_large_f32(block, 1); });
   if (type == Q8_0 || type == Q4_0 || type == Q5_0 || type == IQ4_NL || type == IQ4_XS)
     return first_block_beyond(block, from, count, {0});
   if (block.elements > 1) return first_block_beyond(block, from, count, {0, 2});  // a scale and a minimum

@@ -272,5 +272,32 @@ inline constexpr auto decode_mxfp4 = [](const unsigned char* block, auto put) {
   put_looked_up(half_of_e8m0(block[0]), kTwiceE2m1, block + 1, 0, put);
 };
 
+inline float f32_at(const unsigned char* bytes) {
+  float value;
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+// 32 elements: d and m in f32, 16 bytes of codes. x = d * code + m
+inline constexpr auto decode_scaled_4 = [](const unsigned char* block, auto put) {
+  const float d = f32_at(block), m = f32_at(block + 4);
+  const OfFourBits value([=](const Floats& code) { return d * code + m; });
+  put(0, value(codes_at(block + 8), 0), value(codes_at(block + 8), 4));
+};
+
+// 16 values of E4M3: sign, 4 bits of exponent, 3 of fraction (OCP 8-bit Floating Point Specification, 2023). As an f16
+// the bits are 2^-8 times the value. NaN, all ones but the sign, is not looked for.
+inline Floats e4m3s_at(const unsigned char* codes) {
+  std::uint16_t halves[16];
+  for (int i = 0; i < 16; ++i) halves[i] = static_cast<std::uint16_t>((codes[i] & 0x80) << 8 | (codes[i] & 0x7f) << 7);
+  return f16s_at(reinterpret_cast<const unsigned char*>(halves));
+}
+
+// 32 elements: d in f32, 32 codes. x = d * E4M3
+inline constexpr auto decode_scaled_f8 = [](const unsigned char* block, auto put) {
+  const float d = f32_at(block) * 256;
+  put(0, d * e4m3s_at(block + 4), d * e4m3s_at(block + 20));
+};
+
 }  // namespace blocks
 }  // namespace sink

@@ -308,8 +308,11 @@ class FamilyWeights : public WeightSource {
       const StoredTensor& stored = tensor(parameter, all[n].name);
       shapes += (shapes.empty() ? "" : ", ") + (in_quotes(stored.name) + " " + stored.shape.str());
       const std::int64_t rows = rows_of_tensor(n, all, matrix.rows, config_.sizes);
-      const auto layout = layout_in(stored, all[n], parameter.shape, rows, config_.sizes.experts);
-      if (layout) add_parts(stored, all[n], *layout, config_.sizes, matrix.parts);
+      TensorPlace place = all[n];
+      if (layout_of(stored.type).elements > 1 && place.experts != ExpertAxis::none)
+        place.transposed = false;  // rows of blocks are rows of the matrix
+      const auto layout = layout_in(stored, place, parameter.shape, rows, config_.sizes.experts);
+      if (layout) add_parts(stored, place, *layout, config_.sizes, matrix.parts);
       all_fit = all_fit && layout;
     }
     if (all_fit && all[0].order == RowOrder::alternating) {

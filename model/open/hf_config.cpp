@@ -133,8 +133,8 @@ OpenConfig read_hf_config(const std::string& path) {
   const ConfigJson json = ConfigJson::read(path);
   const Family& family = family_of_type(json);
   const bool with_images = json.text("model_type") == family.outer_type;
-  refuse_quantized(json);
-  if (with_images) refuse_quantized(json.object("text_config"));
+  std::optional<Quantization> quantization = quantization_of(json);
+  if (with_images && !quantization) quantization = quantization_of(json.object("text_config"));
   expect_positive_sizes(json);
   const ConfigJson plain = without_own_class(json, family);
   const ConfigJson keys = with_images ? keys_of_text(plain, family) : known_keys(plain, family.type);
@@ -150,6 +150,7 @@ OpenConfig read_hf_config(const std::string& path) {
   if (family.scaled_embedding) config.embedding_scale = std::sqrt(static_cast<double>(config.sizes.width));
   config.gain_less = family.gains_less_one;
   config.tied = keys.flag("tie_word_embeddings");
+  config.quantization = quantization;
   config.with_vision = with_images;
   const ConfigJson& with_begin = json.has("bos_token_id") ? json : keys;
   if (with_begin.has("bos_token_id")) config.begin_token = with_begin.integer("bos_token_id");

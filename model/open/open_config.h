@@ -7,6 +7,7 @@
 
 #include "engine/io/weights/weight_file.h"
 #include "model/open/family/family.h"
+#include "model/open/quantized.h"
 #include "model/sizes.h"
 
 namespace sink {
@@ -34,6 +35,7 @@ struct OpenConfig {
   std::string missing_unembedding = "";
   // Why no text may be longer than `sizes.context`: what the model does beyond it is not computed. Empty: nothing.
   std::string beyond_context = "";
+  std::optional<Quantization> quantization = std::nullopt;  // of the weights in a folder
   bool with_vision = false;       // the folder may have tensors of a vision tower, which are not read
   std::int64_t begin_token = -1;  // `bos_token_id` of config.json, -1: none
 };
@@ -75,8 +77,6 @@ std::string family_names();  // listed()
 // "the architecture `falcon` is not computed here: ...; gpt2, opt and gpt_oss are", for messages. `known`: those that
 // are, as the program of the file calls them.
 std::string not_computed(const std::string& architecture, const std::vector<std::string>& known);
-// Throws Error (Exit::corrupt_checkpoint), naming the kind, if config.json says that the weights are quantized.
-void refuse_quantized(const ConfigJson& json);
 // "gpt2, opt and gpt_oss", for messages.
 std::string listed(const std::vector<std::string>& names);
 

@@ -49,6 +49,7 @@ OpenModel open_model(const std::string& path) {
                       : file->format() == "GGUF" ? read_gguf_config(*file)
                                                  : read_llama2c_config(*file);
   check_open_sizes(path, config);
+  if (config.quantization) join_quantized(*file, *config.quantization);
   config.missing_unembedding = missing_unembedding(*file, config);
   return {path, std::move(config), std::move(file)};
 }
@@ -86,8 +87,15 @@ std::string model_note(const OpenModel& model) {
   };
   add(is_of_vision, " of a vision tower");
   add(is_of_later_tokens, " of heads that predict later tokens");
-  if (parts.empty()) return "";
-  return printable(model.path) + " has " + listed(parts) + ", which are not read: the text model is computed";
+  std::string note;
+  if (!parts.empty())
+    note = printable(model.path) + " has " + listed(parts) + ", which are not read: the text model is computed";
+  if (model.config.quantization && model.config.quantization->rounds_inputs)
+    note += (note.empty() ? printable(model.path) + ": " : "; ") +
+            std::string(
+                "weights in FP8 are computed as they are, and the inputs of their products are not rounded to "
+                "FP8, as the model may be on a GPU");
+  return note;
 }
 
 }  // namespace sink

@@ -383,6 +383,43 @@ void weights() {
       R"({"a":{"dtype":"F64","shape":[],"data_offsets":[0,8]},"b":{"dtype":"BF16","shape":[0,3],"data_offsets":[8,8]},)"
       R"("c":{"dtype":"BOOL","shape":[1,1,1,1,2],"data_offsets":[8,10]},)"
       R"("d":{"dtype":"I64","shape":[1],"data_offsets":[10,18]}})");
+  // As many tensors as name the kind in safetensors_fuzz.cpp.
+  auto of_kind = [&](const char* kind, std::initializer_list<std::pair<const char*, const char*>> tensors) {
+    std::string header;
+    std::size_t at = 0;
+    for (auto [name, about] : tensors) {  // "I32 [8,8] 256"
+      const std::string text = about, type = text.substr(0, text.find(' ')), bytes = text.substr(text.rfind(' ') + 1);
+      const std::string shape = text.substr(type.size() + 1, text.size() - type.size() - bytes.size() - 2);
+      const std::size_t end = at + std::stoul(bytes);
+      header += std::string(header.empty() ? "{" : ",") + "\"" + name + "\":{\"dtype\":\"" + type +
+                "\",\"shape\":" + shape + ",\"data_offsets\":[" + std::to_string(at) + "," + std::to_string(end) + "]}";
+      at = end;
+    }
+    put("safetensors", kind, header + "}");
+  };
+  of_kind("mxfp4", {{"a_blocks", "U8 [2,2,16] 64"},
+                    {"a_scales", "U8 [2,2] 4"},
+                    {"b", "U8 [1] 1"},
+                    {"c", "U8 [1] 1"},
+                    {"d", "U8 [1] 1"}});
+  of_kind("fp8", {{"a.weight", "F8_E4M3 [4,32] 128"},
+                  {"a.weight_scale_inv", "F32 [2,1] 8"},
+                  {"b", "U8 [1] 1"},
+                  {"c", "U8 [1] 1"},
+                  {"d", "U8 [1] 1"},
+                  {"e", "U8 [1] 1"}});
+  of_kind("gptq", {{"a.qweight", "I32 [4,8] 128"},
+                   {"a.qzeros", "I32 [1,1] 4"},
+                   {"a.scales", "F16 [1,8] 16"},
+                   {"b", "U8 [1] 1"},
+                   {"c", "U8 [1] 1"},
+                   {"d", "U8 [1] 1"},
+                   {"e", "U8 [1] 1"}});
+  of_kind("awq", {{"a.qweight", "I32 [32,1] 128"}, {"a.qzeros", "I32 [1,1] 4"}, {"a.scales", "F16 [1,8] 16"}});
+  of_kind("packed", {{"a.weight_packed", "I32 [2,4] 32"},
+                     {"a.weight_scale", "BF16 [2,1] 4"},
+                     {"a.weight_shape", "I64 [2] 16"},
+                     {"b", "U8 [1] 1"}});
   put("open_config", "gguf", small_gguf().bytes());
   GgufBytes llama3;
   llama3.entry("general.architecture", raw_u32(8) + gguf_text("llama"));

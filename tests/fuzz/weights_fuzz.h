@@ -15,8 +15,8 @@ inline void look_at(const MetadataValue& value) {
   if (value.type == MetadataType::text) must(printable(value.text()).size() < 7 * value.bytes.size() + 1, "a text");
 }
 
-// Reads `input` as a file, and all that it has.
-inline void read_all(WeightFile (*read)(const std::string& path), std::string_view input) {
+// Reads `input` as a file, and all that it has, at most `times` its size.
+inline void read_all(WeightFile (*read)(const std::string& path), std::string_view input, std::size_t times = 1) {
   FuzzFile on_disk(input);
   may_refuse({Exit::corrupt_checkpoint}, [&] {
     WeightFile file = read(on_disk.path());
@@ -31,7 +31,7 @@ inline void read_all(WeightFile (*read)(const std::string& path), std::string_vi
         decode_rows(tensor, r, 1, row.data());
       }
     }
-    must(bytes <= input.size(), "no byte belongs to two tensors");
+    must(bytes <= times * input.size(), "no byte belongs to two tensors");
     for (const MetadataValue& value : file.metadata()) {
       must(file.find_metadata(value.key) == &value, "entries are found by their keys");
       look_at(value);

@@ -115,9 +115,6 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
           {"(41, 32) by `vocab_size` and `hidden_size` of config.json", "(40, 32)"});
   refused("gemma3", "gemma3", "\"full_attention\"\n", "\"sliding_attention\",\n\"full_attention\",\"full_attention\"\n",
           {"`layer_types`", "3 layers, got 5"});
-  refused("gpt_oss", "gpt_oss", "\"vocab_size\": 40",
-          "\"vocab_size\": 40, \"quantization_config\": {\"quant_method\": \"mxfp4\"}",
-          {"MXFP4", "GGUF", "dequantize", "save_original_format=False"});
   refused("gpt_oss", "gpt_oss", "\"num_local_experts\": 5", "\"num_local_experts\": 3",
           {"router.weight", "(3, 32)", "(5, 32)"});
   refused("gpt_oss", "gpt_oss", "\"num_local_experts\": 5", "\"num_local_experts\": 0", {"`num_local_experts`"});

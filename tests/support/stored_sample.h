@@ -58,7 +58,7 @@ struct StoredSample {
       halves = {108};
     else if (type == Q2_K)
       halves = {80, 82};
-    else if (type != MXFP4)
+    else if (type < MXFP4)
       halves = {0};
     if (type == Q4_K || type == Q5_K || type == Q4_1 || type == Q5_1) halves = {0, 2};
     StoredPart part{.type = type, .rows = N, .lines = {}};
@@ -67,6 +67,10 @@ struct StoredSample {
       for (int half : halves) {  // from 2^-11 to 2^-7 and their negative values
         unsigned char& high = stored.bytes[block + static_cast<std::size_t>(half) + 1];
         high = static_cast<unsigned char>((high & 0x8f) | 0x10);
+      }
+      for (int at = 0; at < (type == Scaled4 ? 8 : type == ScaledF8 ? 4 : 0); at += 4) {  // f32 from 0.001 to 0.008
+        const float number = 0.001f * static_cast<float>(1 + stored.bytes[block] % 8);
+        std::memcpy(stored.bytes.data() + block + static_cast<std::size_t>(at), &number, 4);
       }
       if (type == MXFP4) stored.bytes[block] = static_cast<unsigned char>(118 + stored.bytes[block] % 4);
     }

@@ -11,9 +11,9 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr StoredType kSafetensorsTypes[] = {StoredType::F64, StoredType::F32, StoredType::F16, StoredType::BF16,
-                                            StoredType::I64, StoredType::I32, StoredType::I16, StoredType::I8,
-                                            StoredType::U8,  StoredType::Bool};
+constexpr StoredType kSafetensorsTypes[] = {StoredType::F64, StoredType::F32,  StoredType::F16,    StoredType::BF16,
+                                            StoredType::I64, StoredType::I32,  StoredType::I16,    StoredType::I8,
+                                            StoredType::U8,  StoredType::Bool, StoredType::F8_E4M3};
 
 // Refuses duplicate keys, of which the parsed object would keep one. A callback of Json::parse could do it in the same
 // pass, but at the end of each object goes through all that the one around it has so far.
@@ -72,8 +72,7 @@ StoredType type_of(const std::string& dtype, const std::string& name) {
     if (dtype == layout_of(type).name) return type;
     list += std::string(list.empty() ? "" : " ") + layout_of(type).name;
   }
-  throw WeightsNotRead(in_quotes(name) + " is of dtype " + in_quotes(dtype) +
-                       ", which is not read (quantized weights are only " + "read from GGUF files); expected one of " +
+  throw WeightsNotRead(in_quotes(name) + " is of dtype " + in_quotes(dtype) + ", which is not read; expected one of " +
                        list);
 }
 

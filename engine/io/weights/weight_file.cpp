@@ -243,6 +243,12 @@ void WeightFile::add(WeightFile&& shard) {
   for (StoredTensor& tensor : shard.tensors_) add(std::move(tensor));
 }
 
+void WeightFile::exchange(std::vector<StoredTensor> tensors, std::vector<std::unique_ptr<unsigned char[]>> owned) {
+  tensors_ = std::move(tensors);
+  owned_ = std::move(owned);
+  finish();
+}
+
 void WeightFile::finish() {
   by_name_.resize(tensors_.size());
   std::iota(by_name_.begin(), by_name_.end(), 0u);

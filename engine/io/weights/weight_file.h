@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,6 +52,8 @@ class WeightFile {
   void add(const MetadataValue& value) { metadata_.push_back(value); }
   void add_text(std::string key, std::string text);  // a metadata value that is not in the mapped bytes
   void add(WeightFile&& shard);                      // its tensors and their mappings
+  // `tensors` in the place of all; the bytes of new ones are in `owned`.
+  void exchange(std::vector<StoredTensor> tensors, std::vector<std::unique_ptr<unsigned char[]>> owned);
   void finish();
 
   static constexpr std::size_t kMostTensors = std::size_t{1} << 20;
@@ -62,6 +65,7 @@ class WeightFile {
   std::string path_;
   const char* format_ = "";
   std::vector<MappedBytes> maps_;
+  std::vector<std::unique_ptr<unsigned char[]>> owned_;
   std::deque<std::string> texts_;  // of add_text; references stay valid
   std::vector<StoredTensor> tensors_;
   std::vector<std::uint32_t> by_name_;

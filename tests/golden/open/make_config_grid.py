@@ -219,7 +219,7 @@ def product(**axes):
 COMMON_REFUSED = {
     "a key of no class": ("frobnicate", dict(frobnicate=1)),
     "a key of no class, null": ("frobnicate", dict(frobnicate=None)),
-    "quantized": ("quantization_config", dict(quantization_config={"quant_method": "fp8"})),
+    "quantized": ("quantization_config", dict(quantization_config={"quant_method": "hqq"})),
     "code of its own": ("auto_map", dict(auto_map={"AutoModelForCausalLM": "modeling.Model"})),
     "layers of their own": ("per_layer_config", dict(per_layer_config={"0": {"intermediate_size": 8}})),
     "both ways": ("is_causal", dict(is_causal=False)),

@@ -147,6 +147,37 @@ TEST_CASE("decode: rows are the last axis, from any to any") {
 }
 
 // gguf computes a number (engine/io/weights/README.md).
+TEST_CASE("decode: each code of E4M3, alone and with a scale, is the number that its standard says") {
+  for (int code = 0; code < 256; ++code) {
+    CAPTURE(code);
+    const int exponent = code >> 3 & 15, fraction = code & 7;
+    const double magnitude = exponent == 0 ? std::ldexp(fraction, -9) : std::ldexp(8 + fraction, exponent - 10);
+    const double x = code < 128 ? magnitude : -magnitude;
+    const std::string byte(1, static_cast<char>(code));
+    if ((code & 127) == 127) {
+      CHECK(std::isnan(decoded(stored(StoredType::F8_E4M3, {1}, byte))[0]));
+      continue;
+    }
+    CHECK(decoded(stored(StoredType::F8_E4M3, {1}, byte))[0] == x);
+    const float scale = 0.37f;
+    std::string block(reinterpret_cast<const char*>(&scale), 4);
+    for (int i = 0; i < 32; ++i) block += byte;
+    for (float y : decoded(stored(StoredType::ScaledF8, {32}, block))) CHECK(y == scale * static_cast<float>(x));
+  }
+}
+
+TEST_CASE("decode: four bits with a scale and an offset in F32 are d code + m") {
+  const float d = 0.37f, m = -1.85f;
+  std::string block(reinterpret_cast<const char*>(&d), 4);
+  block.append(reinterpret_cast<const char*>(&m), 4);
+  for (int i = 0; i < 16; ++i) block += static_cast<char>(i | (15 - i) << 4);
+  const auto values = decoded(stored(StoredType::Scaled4, {32}, block));
+  for (std::size_t i = 0; i < 32; ++i)
+    CHECK(
+        static_cast<double>(values[i]) ==
+        doctest::Approx(0.37 * (i < 16 ? static_cast<double>(i) : 31.0 - static_cast<double>(i)) - 1.85).epsilon(1e-6));
+}
+
 TEST_CASE("decode: a scale of 255 in MXFP4 is NaN") {
   for (float x : decoded(stored(StoredType::MXFP4, {32}, "\xFF" + std::string(16, '\x21')))) CHECK(std::isnan(x));
 }

@@ -98,7 +98,7 @@ TEST_CASE("safetensors: a header that breaks a rule is refused, with the tensor 
   check_header_refused(object(tensor_json("F32", "[4294967296,4294967296,4294967296]", "[0,0]")), "",
                        {"more elements than any memory"});
   check_header_refused(object(tensor_json("F64", "[281474976710655]", "[0,8]")), "", {"2251799813685240 bytes"});
-  check_header_refused(object(tensor_json("F8_E4M3", "[1]", "[0,1]")), "x", {"cannot read", "`F8_E4M3`", "F64 F32"});
+  check_header_refused(object(tensor_json("F8_E5M2", "[1]", "[0,1]")), "x", {"cannot read", "`F8_E5M2`", "F64 F32"});
   check_header_refused(object(tensor_json("f32", "[1]", "[0,4]")), four, {"`f32`"});
   for (const char* number :
        {"-1", "1.0", "1e0", "9223372036854775808", "99999999999999999999", "true", "null", "\"1\"", "[1]", "{}"})
