@@ -10,7 +10,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Folder, lines, files. A file belongs to the first folder whose path it begins with.
 FOLDERS = """
-engine/ops 15500 207
+engine/ops 15895 209
 engine/cuda 5560 66
 engine/io 5905 67
 engine/data 5475 57
@@ -24,7 +24,7 @@ eval 11620 135
 tools/report 3590 47
 tools/sweep 2490 17
 tools 6490 193
-tests 44865 622
+tests 44900 624
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 

@@ -37,7 +37,7 @@ COLUMNS = {
 }
 HEADER = " ".join(f"{column:>9}" for column in COLUMNS) + "  kernel"
 Kernel = collections.namedtuple("Kernel", COLUMNS)
-TILES = re.compile(r"attention_tiles_(|dq_|dk_dv_|dbias_)kernel ?<(\w+), (\d+)>$")
+TILES = re.compile(r"attention_tiles_(|dq_|dk_dv_|dbias_|key_sums_)kernel ?<(\w+), (\d+)>$")
 LOOP = ("hmma", "ldsm", "copies", "lds", "sts", "mufu", "all", "body")
 LOOP_HEADER = ("#   " + " ".join(f"{column:>6}" for column in LOOP + ("tensor", "shared", "issue", "mufu", "TFLOP")) +
                "  kernel")

@@ -11,6 +11,7 @@ fewest instructions is counted: masks and biases are branches off it. An SM has 
 
 The largest of them is the least time of an iteration. Latencies, barriers and global memory are not in it.
 """
+import bisect
 import collections
 import re
 
@@ -56,6 +57,9 @@ def wavefronts(instruction):
 def blocks_of(code):
     """{first address: (instructions, addresses of successors)}"""
     is_branch = lambda i: i.opcode.split(".")[0] in ("BRA", "EXIT", "BREAK", "RET", "BRX", "JMP")
+    addresses = [i.address for i in code]
+    after_nops = lambda target: addresses[min(bisect.bisect_left(addresses, target), len(addresses) - 1)]
+    code = [i if i.target is None else i._replace(target=after_nops(i.target)) for i in code]
     starts = {i.target for i in code if i.target is not None and is_branch(i)}
     starts |= {after.address for i, after in zip(code, code[1:]) if is_branch(i)} | {code[0].address}
     blocks, block = {}, []

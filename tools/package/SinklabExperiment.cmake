@@ -27,7 +27,7 @@ SINK_ATTENTION_TRACE_TEMPLATE(ItsOp)
   file(CONFIGURE OUTPUT ${folder}/attention_${name}_cuda.cu @ONLY CONTENT
 "#include \"engine/ops/attention/cuda/attention_backward_cuda.cuh\"
 #include \"engine/ops/attention/cuda/attention_forward_cuda.cuh\"
-#include \"engine/ops/attention/statistics/attention_statistics_cuda.cuh\"
+#include \"engine/ops/attention/statistics/key_sums_cuda.cuh\"
 @includes@namespace sink::cuda {
 using ItsOp = @op@;
 SINK_ATTENTION_KERNEL_TEMPLATES(ItsOp)

@@ -22,10 +22,10 @@ KeyRange AttentionConfig::range_of(std::int64_t b) const {
   return of_sequence;
 }
 
-AttentionConfig AttentionConfig::on_cpu(std::optional<DType> real) const {
+AttentionConfig AttentionConfig::on_cpu(DType real) const {
   AttentionConfig wide = *this;
   for (Tensor* x : {&wide.bias_HT, &wide.extra_key.k_HD, &wide.extra_key.logit_H, &wide.extra_key.v_HD})
-    if (x->defined()) *x = x->to(Device::cpu).to(real.value_or(x->dtype()));
+    if (x->defined()) *x = x->to(Device::cpu).to(real);
   if (document_starts_BK.defined()) wide.document_starts_BK = document_starts_BK.to(Device::cpu);
   return wide;
 }

@@ -52,8 +52,8 @@ struct AttentionConfig {
 
   // The keys that queries of sequence b see.
   KeyRange range_of(std::int64_t b) const;
-  // With all tensors on the CPU, the real ones in the type `real` if it is given.
-  AttentionConfig on_cpu(std::optional<DType> real = {}) const;
+  // With all tensors on the CPU, the real ones in the type `real`.
+  AttentionConfig on_cpu(DType real) const;
 };
 
 // Computes o_BHTD, and the row shift m_BHT and row sum S_BHT, which the functions below need.
@@ -105,8 +105,8 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
                                          const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
                                          std::int64_t n_columns);
 
-// What every key of every head receives, in F64 and in memory that is linear in K. The proxy weights p_ij are |a_ij| /
-// sum_j |a_ij|, zero in a row of zeros; the sum includes the extra key.
+// What every key of every head receives, in F64 on the CPU, computed in memory that is linear in K. The proxy weights
+// p_ij are |a_ij| / sum_j |a_ij|, zero in a row of zeros; the sum includes the extra key.
 struct AttentionKeySums {
   Tensor raw_BHK, proxy_BHK;            // sum_i a_ij, sum_i p_ij
   Tensor largest_BHK;                   // max_i p_ij
@@ -115,7 +115,7 @@ struct AttentionKeySums {
   Tensor row_sum_BH;                    // mean_i sum_j a_ij, without the extra key
 };
 
-// A second pass over q and k with m and S of the forward pass. Tensors of a device are computed on the CPU.
+// A second pass over q and k with m and S of the forward pass.
 template <class Op>
 AttentionKeySums attention_key_sums(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
                                     const Tensor& S_BHT, const AttentionConfig& config);
@@ -133,10 +133,10 @@ Tensor attention_pattern(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGK
   template void attention<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, const AttentionConfig&, Tensor&, \
                               Tensor&, Tensor&); /* attention_node.h has another one, of Vars */                       \
   template decltype(attention_backward<Op>) attention_backward<Op>;                                                    \
-  template decltype(attention_statistics<Op>) attention_statistics<Op>;
-#define SINK_ATTENTION_TEMPLATES(Op)                                \
-  SINK_ATTENTION_KERNEL_TEMPLATES(Op)                               \
-  template decltype(attention_key_sums<Op>) attention_key_sums<Op>; \
+  template decltype(attention_statistics<Op>) attention_statistics<Op>;                                                \
+  template decltype(attention_key_sums<Op>) attention_key_sums<Op>;
+#define SINK_ATTENTION_TEMPLATES(Op)  \
+  SINK_ATTENTION_KERNEL_TEMPLATES(Op) \
   template decltype(attention_pattern<Op>) attention_pattern<Op>;
 
 }  // namespace sink

@@ -66,10 +66,7 @@ AttentionKeySums attention_key_sums(const Op& op, const Tensor& q_BHTD, const Te
                                     const Tensor& S_BHT, const AttentionConfig& config) {
   attention_check::inputs(q_BHTD, k_BGKD, config);
   attention_check::rows(m_BHT, S_BHT, q_BHTD);
-  const Tensor q = q_BHTD.to(Device::cpu);
-  return select(q, &ref::attention_key_sums<Op>, &cpu::attention_key_sums<Op>,
-                decltype(&cpu::attention_key_sums<Op>){})(op, q, k_BGKD.to(Device::cpu), m_BHT.to(Device::cpu),
-                                                          S_BHT.to(Device::cpu), config.on_cpu());
+  return SINK_SELECT(q_BHTD, attention_key_sums<Op>)(op, q_BHTD, k_BGKD, m_BHT, S_BHT, config);
 }
 
 template <class Op>

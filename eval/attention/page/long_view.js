@@ -66,6 +66,10 @@ const sinks = [[0, data.alpha.filter((alpha) => alpha > 0.3).length], ...data.si
 
 // Layers down, keys across; sinks are marked and named above.
 const received = data.attention.map((_, row) => receivedOf(row));
+// Keys that are no sinks and whose column is drawn strong, because some layer gives them more than a twentieth.
+const largestRow = (t) => received.reduce((best, values, row) => (values[t] > received[best][t] ? row : best), 0);
+const others = [...data.tokens.keys()].map((t) => [t, largestRow(t)]).filter(([t, row]) => received[row][t] > 0.05 && sinks.every(([sink]) => sink !== t))
+  .sort((a, b) => received[b[1]][b[0]] - received[a[1]][a[0]]).map(([t, row]) => [t, `${percent(received[row][t])} of layer ${data.attention[row]}`]);
 const stripPicture = remembered((columns, wider) => {
   const rows = new Float32Array(columns * received.length);
   received.forEach((values, row) => {
@@ -101,13 +105,14 @@ function drawStrip() {
     context.fill();
   }
   context.fillStyle = css("--text");
-  const free = [0, 0];  // where the next name in each of two lines may begin
-  for (const [t, heads] of [...sinks].sort((a, b) => a[0] - b[0])) {
-    const text = `\u201c${shown(data.tokens[t]).slice(0, 12)}\u201d (${t + 1}): ${heads} of ${count} heads`, long = context.measureText(text).width;
-    const x = clamp(left + t * across / T - 4, 0, width - long), line = free.findIndex((end) => x >= end);
+  const taken = [[], []];  // from where to where the names of each of two lines are, the strongest first
+  for (const [t, what] of [...sinks.map(([t, heads]) => [t, `${heads} of ${count} heads`]), ...others]) {
+    const text = `\u201c${shown(data.tokens[t]).slice(0, 12)}\u201d (${t + 1}): ${what}`, long = context.measureText(text).width;
+    const x = clamp(left + t * across / T - 4, 0, width - long);
+    const line = taken.findIndex((names) => names.every(([from, to]) => x >= to + 14 || x + long + 14 <= from));
     if (line < 0) continue;
     context.fillText(text, x, top - 16 - 14 * line);
-    free[line] = x + long + 14;
+    taken[line].push([x, x + long]);
   }
   if (isFull.has(chosen)) {  // where the window is
     const { j0, keys } = drawnPart();

@@ -62,6 +62,18 @@ struct Expected {
   }
 };
 
+// What each backend computes: F64 is the reference's alone.
+const std::vector<std::pair<DType, Device>> kTypes = [] {
+  std::vector<std::pair<DType, Device>> types{{DType::F64, Device::cpu}};
+  for (Device device : kDevices)
+    for (DType dtype : {DType::F32, DType::BF16}) types.emplace_back(dtype, device);
+  return types;
+}();
+
+const auto kKeySums = {&AttentionKeySums::raw_BHK,      &AttentionKeySums::proxy_BHK,
+                       &AttentionKeySums::largest_BHK,  &AttentionKeySums::by_distance_BHK,
+                       &AttentionKeySums::extra_raw_BH, &AttentionKeySums::row_sum_BH};
+
 struct Angles {
   double pairs = 0, dot = 0, norms = 0, cosine = 0;
 };
@@ -140,22 +152,25 @@ TEST_CASE("attention statistics: equal sums over the whole attention pattern") {
 }
 
 TEST_CASE("attention key sums: equal sums over the whole attention pattern, of all queries or of a chunk") {
-  constexpr std::int64_t length = 150;  // three tiles, the last of them incomplete
-  for (DType dtype : {DType::F64, DType::F32, DType::BF16})
+  constexpr std::int64_t length = 200;  // tiles of 32, 64 and 256, of which some are complete and the last ones are not
+  for (auto [dtype, device] : kTypes)
     for (auto [range, documents] : {std::pair{KeyRange{}, false},
                                     {KeyRange{.prefix = 70, .window = 20}, false},
                                     {KeyRange{.window = 20}, false},
                                     {KeyRange{}, true}})
-      for (Extra extra : {Extra::none, Extra::everything}) {
+      for (auto [extra, width] :
+           {std::pair{Extra::none, std::int64_t{128}}, {Extra::logit, std::int64_t{129}}, {Extra::everything, D}}) {
         auto check = [&]<class Op>(const Op& op) {
           CAPTURE(operation_name<Op>());
           CAPTURE(std::string(name_of(dtype)));
+          CAPTURE(device == Device::cuda);
           CAPTURE(std::string(name_of(extra)));
           CAPTURE(range.window);
-          AttentionCase c(B, H, length, D, dtype, range, 1, extra, 2);
+          AttentionCase c(B, H, length, width, dtype, range, 1, extra, 2);
           if (documents) c.cut_into_documents();
           const bool chunk = range.window > 0;
           if (chunk) c = c.chunk(77, length);
+          c = c.to(device);
           c.forward(op);
           const AttentionKeySums found = c.key_sums(op);
           const std::int64_t E = c.config.extra_key.present() ? 1 : 0, T = c.q.dim(2), first = c.config.first_position;
@@ -211,15 +226,11 @@ TEST_CASE("attention key sums: same bits with any number of threads; NaN in a qu
   set_thread_count(2);
   const AttentionKeySums two = c.key_sums<Sigmoid>();
   set_thread_count(threads);
-  for (Device device : kDevices)  // whose tensors are copied
-    CHECK(same_bits(c.to(device).key_sums<Sigmoid>().proxy_BHK, one.proxy_BHK));
-  for (auto member : {&AttentionKeySums::raw_BHK, &AttentionKeySums::proxy_BHK, &AttentionKeySums::largest_BHK,
-                      &AttentionKeySums::by_distance_BHK, &AttentionKeySums::row_sum_BH})
-    CHECK(same_bits(one.*member, two.*member));
-  for (DType dtype : {DType::F64, DType::F32, DType::BF16}) {
+  for (auto member : kKeySums) CHECK(same_bits(one.*member, two.*member));
+  for (auto [dtype, device] : kTypes) {
     AttentionCase wrong(1, 2, 150, D, DType::F64);
     wrong.q.data<double>()[40 * D + 3] = std::nan("");  // head 0
-    wrong = wrong.to(dtype);
+    wrong = wrong.to(dtype).to(device);
     wrong.forward<Sigmoid>();
     const AttentionKeySums found = wrong.key_sums<Sigmoid>();
     for (auto member : {&AttentionKeySums::raw_BHK, &AttentionKeySums::proxy_BHK, &AttentionKeySums::largest_BHK}) {
@@ -231,6 +242,32 @@ TEST_CASE("attention key sums: same bits with any number of threads; NaN in a qu
     CHECK(std::isnan(found.row_sum_BH.item(0)));
   }
 }
+
+#ifdef SINK_CUDA
+TEST_CASE(
+    "attention key sums: same bits in every run on the device, whose warps have several keys each of many heads") {
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (bool many : {false, true}) {  // 260 heads: each has four warps, or a block, for two tiles of keys
+      AttentionCase c = many ? AttentionCase(65, 4, 260, D, DType::F64, {}, 1, Extra::logit, 2).chunk(255, 259)
+                             : AttentionCase(1, 4, 300, D, DType::F64, {}, 1, Extra::everything, 2);
+      c = c.to(dtype);
+      c.forward<Linear>();
+      const AttentionKeySums expected = c.key_sums<Linear>();
+      const AttentionCase on_device = c.to(Device::cuda);
+      std::vector<AttentionKeySums> runs;
+      for (unsigned schedule : {0u, 7u}) {
+        cuda::Schedule only(schedule);
+        std::optional<cuda::FindRaces> races;
+        if (schedule == 0 && !many) races.emplace();
+        runs.push_back(on_device.key_sums<Linear>());
+        for (auto member : kKeySums) {
+          CHECK(relative_error(runs.back().*member, expected.*member) < 3e-5);
+          CHECK(same_bits(runs.back().*member, runs[0].*member));
+        }
+      }
+    }
+}
+#endif
 
 TEST_CASE("attention statistics: q . k splits into norms and cosines") {
   for (DType dtype : {DType::F64, DType::F32, DType::BF16})
@@ -295,7 +332,8 @@ TEST_CASE("attention statistics: NaN in a query makes every mean of its head NaN
 }
 
 TEST_CASE("attention statistics: the entropy counts weights that are no normal numbers as nothing, in every backend") {
-  // Of a row's 2 n keys half have the score 0 and half -80 ... -94: weights from e^-80 / n to none. The entropy is ln n.
+  // Of a row's 2 n keys half have the score 0 and half -80 ... -94: weights from e^-80 / n to none. The entropy is ln
+  // n.
   constexpr std::int64_t n = 32, tokens = 2 * n;
   AttentionCase c(1, 1, tokens, D, DType::F64);
   c.config.scale = 1;

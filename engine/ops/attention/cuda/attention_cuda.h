@@ -20,4 +20,8 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
                                          const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
                                          std::int64_t n_columns);
 
+template <class Op>
+AttentionKeySums attention_key_sums(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
+                                    const Tensor& S_BHT, const AttentionConfig& config);
+
 }  // namespace sink::cuda

@@ -210,9 +210,11 @@ struct ScoreTile {
   int begin[2], end[2];  // of a row (e / 2): columns [begin, end),
   int prefix_end[2];     // and columns [0, prefix_end)
 
+  // has_mask: false leaves the mask unset, where every query sees every key.
   __device__ ScoreTile(const AttentionHead& head, const SharedBias<kQueries, kKeys>& bias, int first_query,
-                       int first_key, int row)
+                       int first_key, int row, bool has_mask = true)
       : bias(bias), scale(head.a.scale), has_bias(head.a.bias_HT != nullptr), row(row) {
+    if (!has_mask) return;
     TileRange range = head.range();
     int position = first_query + head.shift, queries = head.T - first_query;
     SINK_UNROLL

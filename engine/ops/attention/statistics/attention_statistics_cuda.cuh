@@ -16,8 +16,9 @@ inline Tensor lengths_of(const Tensor& x) {
   return statistics.rows(0, 1).to(DType::F32);
 }
 
-// One dot product per pair, q_i . k_j, gives the score, the weight and the angle.
-template <class Op>
+// One dot product per pair, q_i . k_j, gives the score, the weight and the angle. Sums: RowSums, or what takes its
+// place.
+template <class Sums, class Op>
 __global__ void attention_row_statistics_kernel(Op op, AttentionArguments<float> a, Lengths lengths, const float* m_BHT,
                                                 const float* S_BHT, RowOutputs out) {
   std::int64_t bht = row_of_warp();
@@ -25,7 +26,7 @@ __global__ void attention_row_statistics_kernel(Op op, AttentionArguments<float>
   AttentionQuery query(a, bht);
   std::int64_t keys = query.keys();
   AttentionWeights<Op> weights(op, m_BHT[bht], S_BHT[bht], keys);
-  RowSums sums;
+  Sums sums;
   float extra_a = a.has_extra_key() ? weights.a(query.extra_score()) : 0;
   if (a.has_extra_key() && lane_of_thread() == 0)
     sums.add_extra_key(extra_a, a.extra_v_HD ? a.extra_v_HD + query.h * a.D : nullptr, a.D);
@@ -40,6 +41,16 @@ __global__ void attention_row_statistics_kernel(Op op, AttentionArguments<float>
       [&](int n, float value) {
         if (lane_of_thread() == 0) out.store(n, bht, value);
       });
+}
+
+// `a` has q, k and v in F32.
+template <class Sums, class Op>
+void launch_row_statistics(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v,
+                           const AttentionArguments<float>& a, const Lengths& lengths, const Tensor& m, const Tensor& S,
+                           const AttentionConfig& config, const RowOutputs& out) {
+  if (fits_tiles(q)) return attention_row_statistics_in_tiles<Sums>(op, q, k, v, lengths, m, S, config, out);
+  launch(grid_of_rows(m.size()), attention_row_statistics_kernel<Sums, Op>, op, a, lengths, m.device_data<float>(),
+         S.device_data<float>(), out);
 }
 
 // sums_n = sum of the values [n T, (n + 1) T) of `rows`, in a fixed order.
@@ -67,12 +78,8 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q, const Te
     std::int64_t C = std::min(kColumns, X - first);
     Tensor weights_BHTC = q.new_zeros({B, H, T, C}, DType::F32);
     RowOutputs out{rows_RBHT.device_data<float>(), weights_BHTC.device_data<float>(), m.size(), first, C};
-    if (fits_tiles(q))
-      attention_row_statistics_in_tiles(op, q, k, v, lengths, m, S, config, out);
-    else
-      launch(grid_of_rows(m.size()), attention_row_statistics_kernel<Op>, op,
-             attention_arguments<float>(q_F32, k_F32, v_F32, config), lengths, m.device_data<float>(),
-             S.device_data<float>(), out);
+    launch_row_statistics<RowSums>(op, q, k, v, attention_arguments<float>(q_F32, k_F32, v_F32, config), lengths, m, S,
+                                   config, out);
     sum_columns(weights_BHTC, rows_RBHT, first, raw_BHX, proxy_BHX);
   }
   Tensor sums_RBH = q.new_empty({Row::count, B, H}, DType::F32);

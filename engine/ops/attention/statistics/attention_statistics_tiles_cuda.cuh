@@ -17,7 +17,7 @@ struct StatisticsShape {
   static_assert(kBytes <= kMaxSharedBytes);
 };
 
-template <class Op, int kWidth>
+template <class Sums, class Op, int kWidth>
 __global__ void __launch_bounds__(kTileThreads)
     attention_row_statistics_tiles_kernel(Op op, AttentionArguments<bf16> a, Lengths lengths, const float* m_BHT,
                                           const float* S_BHT, RowOutputs out) {
@@ -40,7 +40,7 @@ __global__ void __launch_bounds__(kTileThreads)
   };
   AttentionWeights<Op> weights[2] = {weights_of(0), weights_of(1)};
   float q_length[2] = {lengths.q_BHT[bht_of(0)], lengths.q_BHT[bht_of(1)]};
-  RowSums sums[2];
+  Sums sums[2];
 
   float extra_a[2] = {};
   if (a.has_extra_key()) {
@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(kTileThreads)
   }
 }
 
-template <class Op>
+template <class Sums, class Op>
 void attention_row_statistics_in_tiles(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v,
                                        const Lengths& lengths, const Tensor& m, const Tensor& S,
                                        const AttentionConfig& config, const RowOutputs& out) {
@@ -91,7 +91,7 @@ void attention_row_statistics_in_tiles(const Op& op, const Tensor& q, const Tens
   with_tile_width(a.D, [&](auto width) {
     using Shape = StatisticsShape<width()>;
     Grid grid{tile_blocks(a.H, a.B, a.T, Shape::kQueries), kTileThreads, Shape::kBytes};
-    launch(grid, attention_row_statistics_tiles_kernel<Op, width()>, op, a, lengths, m.device_data<float>(),
+    launch(grid, attention_row_statistics_tiles_kernel<Sums, Op, width()>, op, a, lengths, m.device_data<float>(),
            S.device_data<float>(), out);
   });
 }
