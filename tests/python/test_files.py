@@ -199,6 +199,8 @@ assert_type(model.cfg["n_layers"], int)
 assert_type(model.W_Q, np.ndarray)
 model.run_with_cache("a", names_filter=lambda name: True, fwd_hooks=hooks, return_type=None)
 model.run_with_cache("a", ["pattern", ("z", 1)])
+model.run_with_cache("a", return_type="loss", incl_bwd=True)
+assert_type(model.run_with_hooks("a", bwd_hooks=hooks, return_type="loss"), float)
 model.generate("a", fwd_hooks=hooks)
 """
 

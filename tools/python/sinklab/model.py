@@ -13,7 +13,7 @@ from sinklab._core import Error
 from sinklab.arguments import array_of, file_name, real, token_ids, utf8, whole
 from sinklab.cache import ActivationCache
 from sinklab.config import Config
-from sinklab.names import Key, full_name, heads_first
+from sinklab.names import GRAD, Key, full_name, heads_first
 from sinklab.texts import Ids, Input, TextMethods, Texts, is_texts, of_each
 from sinklab.weights import Weights
 
@@ -41,7 +41,7 @@ class TrainStep(NamedTuple):
     learning_rate: float
 
 
-def load(path: str | os.PathLike, dtype: str = "float32", device: str = "cpu") -> Model:
+def load(path: str | os.PathLike, dtype: str = "float32", device: str = "cpu", gradients: bool = False) -> Model:
     """Loads a model.
 
     Args:
@@ -50,6 +50,8 @@ def load(path: str | os.PathLike, dtype: str = "float32", device: str = "cpu") -
             is downloaded.
         dtype: "float32"; "float64", plain loops in double for checks; or "bfloat16".
         device: "cpu", or "cuda" in a build that has it.
+        gradients: reads all weights to memory, as passes with gradients need. Without it, those of a GGUF file or a folder
+            stay there in float32 and bfloat16, decoded in every pass.
 
     Raises:
         sinklab.Error: the file is missing, damaged or of a model that Sinklab does not have.
@@ -57,7 +59,7 @@ def load(path: str | os.PathLike, dtype: str = "float32", device: str = "cpu") -
     for name, value in (("dtype", dtype), ("device", device)):
         if not isinstance(value, str):
             raise Error(f"{name} must be a text, such as {'float32' if name == 'dtype' else 'cpu'}, got {value!r}")
-    return Model(_core.load(file_name(path), dtype, device), os.fsdecode(path))
+    return Model(_core.load(file_name(path), dtype, device, bool(gradients)), os.fsdecode(path))
 
 
 def set_threads(count: int) -> None:
@@ -127,7 +129,7 @@ class Model(Weights, TextMethods):
         return self.run_with_hooks(input, (), return_type)
 
     def run_with_cache(self, input: Input, names: Names = None, *, names_filter: Names = None, fwd_hooks: Hooks = (),
-                       return_type: ReturnType = "logits") -> tuple[Any, ActivationCache]:
+                       return_type: ReturnType = "logits", incl_bwd: bool = False) -> tuple[Any, ActivationCache]:
         """The logits, and the activations.
 
         Args:
@@ -138,30 +140,39 @@ class Model(Weights, TextMethods):
             names_filter: TransformerLens's word for ``names``.
             fwd_hooks: as in run_with_hooks. The cache has what they return.
             return_type: what comes before the cache, as in a call; a loss is that of the logits, in double.
+            incl_bwd: also keeps the gradient of ``loss(input)`` with respect to each of the activations, under its name
+                with ``_grad`` after it. Needs return_type="loss" or None.
+
+        >>> loss, cache = model.run_with_cache("Hello world", return_type="loss", incl_bwd=True)
+        >>> cache["resid_pre_grad", 3]
         """
         if names is not None and names_filter is not None:
             raise Error("names and names_filter are the same argument: give one of them")
         self._require_return_type(return_type)
         kept = self._chosen(names_filter if names is None else names)
-        logits, activations = self._run(input, kept, self._hooks(fwd_hooks))
+        hooks = self._hooks("fwd_hooks", fwd_hooks)
+        if incl_bwd:
+            loss, activations = self._run_backward("incl_bwd", input, return_type, kept, hooks, {})
+            return (None if return_type is None else loss), self._cache(activations)
+        logits, activations = self._run(input, kept, hooks)
         return self._returned(input, logits, return_type), self._cache(activations)
 
     @overload
-    def run_with_hooks(self, input: Input, fwd_hooks: Hooks, return_type: Literal["logits"] = "logits") -> np.ndarray: ...
+    def run_with_hooks(self, input: Input, fwd_hooks: Hooks = (), return_type: Literal["logits"] = "logits") -> np.ndarray: ...
     @overload
-    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks, return_type: Literal["logits"] = "logits") -> list[np.ndarray]: ...
+    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks = (), return_type: Literal["logits"] = "logits") -> list[np.ndarray]: ...
     @overload
-    def run_with_hooks(self, input: Input, fwd_hooks: Hooks, return_type: Literal["loss"]) -> float: ...
+    def run_with_hooks(self, input: Input, fwd_hooks: Hooks = (), *, return_type: Literal["loss"], bwd_hooks: Hooks = ()) -> float: ...
     @overload
-    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks, return_type: Literal["loss"]) -> list[float]: ...
+    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks = (), *, return_type: Literal["loss"], bwd_hooks: Hooks = ()) -> list[float]: ...
     @overload
-    def run_with_hooks(self, input: Input, fwd_hooks: Hooks, return_type: Literal["both"]) -> tuple[np.ndarray, float]: ...
+    def run_with_hooks(self, input: Input, fwd_hooks: Hooks = (), *, return_type: Literal["both"]) -> tuple[np.ndarray, float]: ...
     @overload
-    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks, return_type: Literal["both"]) -> list[tuple[np.ndarray, float]]: ...
+    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks = (), *, return_type: Literal["both"]) -> list[tuple[np.ndarray, float]]: ...
     @overload
-    def run_with_hooks(self, input: Input | Texts, fwd_hooks: Hooks, return_type: None) -> None: ...
+    def run_with_hooks(self, input: Input | Texts, fwd_hooks: Hooks = (), *, return_type: None, bwd_hooks: Hooks = ()) -> None: ...
 
-    def run_with_hooks(self, input: Any, fwd_hooks: Hooks, return_type: Any = "logits") -> Any:
+    def run_with_hooks(self, input: Any, fwd_hooks: Hooks = (), return_type: Any = "logits", bwd_hooks: Hooks = ()) -> Any:
         """The logits of a forward pass in which functions replace activations.
 
         Args:
@@ -170,6 +181,9 @@ class Model(Weights, TextMethods):
                 of the same shape, or changes ``activation`` in place and returns None. A replaced pattern is multiplied
                 with the values as it is: rows need not sum to one.
             return_type: as in a call.
+            bwd_hooks: the same for the gradient of the loss with respect to an activation: ``hook(gradient, name)`` reads
+                it, or replaces what flows on to earlier activations. Those of attn_scores and patterns are read-only. Needs
+                return_type="loss" or None.
 
         >>> def no_sink(pattern, name):
         ...     pattern[..., 0] = 0
@@ -177,12 +191,17 @@ class Model(Weights, TextMethods):
         """
         self._require_return_type(return_type)
         if is_texts(input):
-            pairs = list(fwd_hooks)
-            results = of_each(input, lambda text: self.run_with_hooks(text, pairs, return_type))
+            pairs, back = _pairs("fwd_hooks", fwd_hooks), _pairs("bwd_hooks", bwd_hooks)
+            results = of_each(input, lambda text: self.run_with_hooks(text, pairs, return_type=return_type, bwd_hooks=back))
             return None if return_type is None else results
+        backward = self._hooks("bwd_hooks", bwd_hooks)
+        if backward:
+            hooks = self._hooks("fwd_hooks", fwd_hooks)
+            loss, _ = self._run_backward("bwd_hooks", input, return_type, set(), hooks, backward)
+            return None if return_type is None else loss
         if return_type == "loss":
             return self.loss(input, fwd_hooks=fwd_hooks)
-        return self._returned(input, self._run(input, set(), self._hooks(fwd_hooks))[0], return_type)
+        return self._returned(input, self._run(input, set(), self._hooks("fwd_hooks", fwd_hooks))[0], return_type)
 
     def generate(self, prompt: Input, max_new_tokens: int = 32, temperature: float = 0, top_p: float | None = None,
                  seed: int | None = None, stop_at_eos: bool = True, fwd_hooks: Hooks = ()) -> str | np.ndarray:
@@ -209,7 +228,7 @@ class Model(Weights, TextMethods):
         if ids.shape[1] > self.cfg["n_ctx"]:
             raise Error(f"the prompt has {ids.shape[1]} tokens, and the model has a context of {self.cfg['n_ctx']}")
         before = ids[0].tolist()
-        hooks = self._hooks(fwd_hooks)
+        hooks = self._hooks("fwd_hooks", fwd_hooks)
         if hooks:
             new = self._generated_with_hooks(ids, most, (temperature, top_p, seed), bool(stop_at_eos), hooks)
         else:
@@ -271,11 +290,11 @@ class Model(Weights, TextMethods):
         if is_texts(input):
             if targets is not None:
                 raise Error("a list of texts has no targets: give token ids with their targets, one sequence at a time")
-            pairs = list(fwd_hooks)
+            pairs = _pairs("fwd_hooks", fwd_hooks)
             return of_each(input, lambda text: self.loss(text, per_token=per_token, fwd_hooks=pairs))
         ids, following = self._ids_and_targets(input, targets)
-        hooks = self._hooks(fwd_hooks)
-        found: Any = self._core.loss(ids, following, set(hooks), _replace(hooks) if hooks else None, bool(per_token))
+        hooks = self._hooks("fwd_hooks", fwd_hooks)
+        found: Any = self._core.loss(ids, following, set(), set(hooks), _replace(hooks) if hooks else None, bool(per_token))[0]
         if not per_token:
             return found
         losses = np.where(following == -1, np.nan, found)
@@ -332,6 +351,24 @@ class Model(Weights, TextMethods):
         logits, activations = self._core.forward(ids, read, set(hooks), _replace(hooks) if hooks else None)
         return (logits if np.ndim(given) == 2 else logits[0]), activations
 
+    def _run_backward(self, argument: str, given: Input, return_type: ReturnType, read: set[str], hooks: dict[str, list[Hook]],
+                      backward: dict[str, list[Hook]]) -> tuple[float, dict]:
+        """A pass and its backward pass, which keeps `read` with their gradients, or calls the hooks of gradients."""
+        if return_type not in ("loss", None):
+            raise Error(f'{argument} needs the gradient of the loss: give return_type="loss" or None, got {return_type!r}')
+        known = self.activation_names()
+        last = max(hooks, key=known.index, default=known[0])
+        for name in read | set(backward):
+            if known.index(name) < known.index(last):
+                raise Error(f"the gradient of {name} passes through the hook of {last}, whose derivative is not known: choose "
+                            "activations from there on")
+        ids, following = self._ids_and_targets(given, None)
+        of_pass = [name for name in known if not name.endswith(("pattern", "attn_scores"))]  # about what the tape keeps
+        self._require_memory([*read, *read, *of_pass], *ids.shape)
+        replaced = hooks | {name + GRAD: functions for name, functions in backward.items()}
+        kept = read | {name + GRAD for name in read}
+        return self._core.loss(ids, following, kept, set(replaced), _replace(replaced) if replaced else None, False)
+
     @staticmethod
     def _require_return_type(return_type: Any) -> None:
         if return_type not in ("logits", "loss", "both", None):
@@ -343,7 +380,7 @@ class Model(Weights, TextMethods):
         loss = _cross_entropy(logits, self._ids_and_targets(given, None)[1])
         return loss if return_type == "loss" else (logits, loss)
 
-    def _require_memory(self, names: set[str], batch: int, positions: int) -> None:
+    def _require_memory(self, names: Iterable[str], batch: int, positions: int) -> None:
         """Refuses logits and activations that do not fit, since Linux would end the process instead."""
         c, positions = self.cfg, positions + self.cfg["extra_tokens"]
         heads, keys = c["n_heads"], c["n_key_value_heads"]
@@ -387,6 +424,8 @@ class Model(Weights, TextMethods):
                 raise Error(f"the model has layers 0 to {layers - 1}, got {key[1]}")
             key = (key[0], key[1] % layers, *key[2:])
         name = full_name(key)
+        if name.endswith(GRAD):
+            raise Error(f"{key!r} names a gradient: give the name of its activation, and incl_bwd=True or bwd_hooks")
         if name in known or (isinstance(key, tuple) and len(key) > 1):
             return [name]
         try:
@@ -395,15 +434,27 @@ class Model(Weights, TextMethods):
         except Error:
             raise Error(f"there is no activation {name!r}: model.activation_names() lists them") from None
 
-    def _hooks(self, fwd_hooks: Iterable[tuple[Names, Hook]]) -> dict[str, list[Hook]]:
+    def _hooks(self, argument: str, given: Hooks) -> dict[str, list[Hook]]:
         hooks: dict[str, list[Hook]] = {}
-        for pair in fwd_hooks:
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
-                raise Error(f"fwd_hooks is a list of pairs of a name and a function, got {pair!r} in it")
-            names, function = pair
+        for names, function in _pairs(argument, given):
             for name in self._chosen(names):
                 hooks.setdefault(name, []).append(function)
         return hooks
+
+
+def _pairs(argument: str, given: Any) -> list[tuple[Names, Hook]]:
+    expected = f"{argument} is a list of pairs of a name and a function, such as [(\"pattern\", hook)]"
+    if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
+        raise Error(f"{expected}, got {given!r}")
+    pairs = list(given)
+    if isinstance(given, tuple) and len(pairs) == 2 and callable(pairs[1]) and not isinstance(pairs[0], (tuple, list)):
+        raise Error(f"{expected}, got one pair: put it into a list")
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise Error(f"{expected}, got {pair!r} in it")
+        if not callable(pair[1]):
+            raise Error(f"{expected}, got {pair[1]!r} instead of a function")
+    return pairs
 
 
 def _available_memory() -> float:
@@ -425,21 +476,25 @@ def _cross_entropy(logits: np.ndarray, targets: np.ndarray) -> float:
     return float(np.mean(losses))
 
 
-def _replace(hooks: dict[str, list[Hook]]) -> Callable[[np.ndarray, str], np.ndarray]:
+def _replace(hooks: dict[str, list[Hook]]) -> Callable[[np.ndarray, str], np.ndarray | None]:
     """One function for the engine, in its layout and types."""
 
-    def function(engine_array: np.ndarray, name: str) -> np.ndarray:
+    def function(engine_array: np.ndarray, name: str) -> np.ndarray | None:
         swap = heads_first(name)
-        array = np.swapaxes(engine_array, 1, 2) if swap else engine_array
+        array, plain = np.swapaxes(engine_array, 1, 2) if swap else engine_array, name.removesuffix(GRAD)
         for hook in hooks[name]:
-            returned = hook(array, name)
+            returned = hook(array, plain)
             if returned is None:
                 continue
-            returned = array_of(f"None or floats of shape {array.shape} from the hook of {name}", returned)
+            if not engine_array.flags.writeable:
+                raise Error(f"the gradient of {plain} can be read, but not replaced: its hook must return None")
+            returned = array_of(f"None or floats of shape {array.shape} from the hook of {plain}", returned)
             if returned.shape != array.shape or returned.dtype.kind not in "fiu":
-                raise Error(f"the hook of {name} returned {returned.dtype} of shape {returned.shape}: "
+                raise Error(f"the hook of {plain} returned {returned.dtype} of shape {returned.shape}: "
                             f"expected None or floats of shape {array.shape}")
             array = returned
+        if not engine_array.flags.writeable:
+            return None
         return np.ascontiguousarray(np.swapaxes(array, 1, 2) if swap else array, dtype=engine_array.dtype)
 
     return function
