@@ -75,6 +75,10 @@ def test_a_list_of_texts_gives_what_each_gives_alone(model):
         for logits, text in zip(model.run_with_hooks(texts, pairs), texts, strict=True):
             np.testing.assert_array_equal(logits, model.run_with_hooks(text, hooks))
     assert model(texts, None) is None and model.loss(texts[:2], fwd_hooks=iter(hooks)) == [model.loss(t, fwd_hooks=hooks) for t in texts[:2]]
+    for (logits, cache), text in zip(model.run_with_cache(texts, iter(["z", ("pattern", 1)]), fwd_hooks=iter(hooks)), texts, strict=True):
+        alone, cache_alone = model.run_with_cache(text, ["z", ("pattern", 1)], fwd_hooks=hooks)
+        np.testing.assert_array_equal(logits, alone)
+        assert list(cache) == list(cache_alone) and all((cache[name] == cache_alone[name]).all() for name in cache)
     for scores, text in zip(sinklab.sink_scores(model, texts), texts, strict=True):
         np.testing.assert_array_equal(scores.alpha_k, sinklab.sink_scores(model, text).alpha_k)
     for sums, text in zip(sinklab.attention_sums(model, texts), texts, strict=True):
@@ -82,7 +86,7 @@ def test_a_list_of_texts_gives_what_each_gives_alone(model):
     for wrong, sentence in ((lambda: model(["a", [28]]), "a list of 2 with a text in it"), (lambda: model.loss(texts), "no position"),
                             (lambda: model.loss(texts[:2], targets=[1]), "a list of texts has no targets"),
                             (lambda: model.generate(texts), "give one text at a time"),
-                            (lambda: model.run_with_cache(texts), "give one text at a time")):
+                            (lambda: model(texts, attention_mask=[[1]]), "texts of any lengths are a list, without a mask")):
         with pytest.raises(sinklab.Error, match=sentence):
             wrong()
 

@@ -2,6 +2,8 @@
 
 The models are those of tests/golden/open, made with transformers and read by it here.
 """
+import re
+
 import numpy as np
 import pytest
 
@@ -91,6 +93,47 @@ def test_a_hook_does_what_a_hook_of_torch_does(name):
     ours = sinklab.load(MODELS / name, dtype="float64")
     assert_close(ours.run_with_hooks(IDS, [(("attn_out", 1), lambda out, name: np.zeros_like(out))]), theirs, "float64", name)
     assert np.abs(ours(IDS) - theirs.numpy()).max() > 1e-3  # the hook changes something
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("name", ["llama", "gpt2", "mistral", "gpt_oss"])
+def test_padded_batches_are_single_runs_and_those_of_transformers(name, side):
+    rows, ours = [IDS[0], IDS[1][:6], IDS[0][3:5], [7]], sinklab.load(MODELS / name, dtype="float64")
+    theirs = reference(name, "float64", "eager" if name == "gpt_oss" else "sdpa")  # eager makes NaN of padding where there is no sink
+    ids, mask = np.full((4, 10), 1), np.zeros((4, 10), dtype=int)
+    for n, row in enumerate(rows):
+        place = slice(10 - len(row), 10) if side == "left" else slice(0, len(row))
+        ids[n, place], mask[n, place] = row, 1
+    tokens, seen = torch.tensor(ids), torch.tensor(mask)
+    with torch.no_grad():
+        expected = theirs(tokens, attention_mask=seen, position_ids=(seen.cumsum(-1) - 1).clamp(min=0)).logits  # as in generate
+    logits, both_loss = ours(ids, "both", attention_mask=seen)
+    assert_close(logits[mask == 1], expected[seen == 1], "float64", name)
+    assert np.isnan(logits[mask == 0]).all() and (logits[mask == 1] == np.concatenate([ours(row) for row in rows])).all()
+    predicts = (seen[:, 1:] * seen[:, :-1]) == 1
+    losses = torch.nn.functional.cross_entropy(expected[:, :-1][predicts], tokens[:, 1:][predicts], reduction="none")
+    found = ours.loss(ids, per_token=True, attention_mask=mask == 1)
+    assert_close(found[predicts.numpy()], losses, "float64", name)
+    assert np.isnan(found[~predicts.numpy()]).all()
+    assert (found[predicts.numpy()] == np.concatenate([ours.loss(row, per_token=True) for row in rows[:3]])).all()
+    for loss in (both_loss, ours(ids, "loss", mask), ours.loss(ids, attention_mask=mask)):
+        assert abs(loss - losses.mean().item()) < 1e-5
+    assert (ours(ids[0], attention_mask=mask[0]) == ours(IDS[0])).all() and ours(ids, None, mask) is None
+
+
+def test_masks_that_are_refused():
+    model, ids = sinklab.load(MODELS / "llama"), [[1, 2, 3], [4, 5, 6]]
+    for mask, sentence in (([[1, 1, 0]], "zeros and ones of shape (2, 3), got int64 of shape (1, 3)"), ([[1, 1, 2], [1, 1, 1]], "zeros and ones"),
+                           ([[1, 1, 1], [1, 0, 1]], "row 1 of the attention_mask has zeros inside of its text"),
+                           ([[0, 0, 0], [1, 1, 1]], "row 0 of the attention_mask has no token"), (np.ones((2, 3)), "got float64"),
+                           ([[1, 1], [1]], "lists of unequal length"), ("text", "zeros and ones")):
+        for call in (lambda: model(ids, attention_mask=mask), lambda: model.loss(ids, attention_mask=mask)):
+            with pytest.raises(sinklab.Error, match=re.escape(sentence)):
+                call()
+    with pytest.raises(sinklab.Error, match="give one of them"):
+        model.loss(ids, ids, attention_mask=np.ones((2, 3), int))
+    with pytest.raises(sinklab.Error, match="no text of the attention_mask has two tokens"):
+        model.loss(ids, attention_mask=[[1, 0, 0], [0, 0, 1]])
 
 
 def test_arrays_go_to_torch_without_a_copy():

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, Union, overload
 
 import numpy as np
 
 from sinklab import _core
 from sinklab._core import Error
-from sinklab.arguments import array_of, file_name, real, token_ids, utf8, whole
+from sinklab.arguments import array_of, file_name, places_of_texts, real, token_ids, utf8, whole
 from sinklab.cache import ActivationCache
 from sinklab.config import Config
 from sinklab.names import GRAD, Key, full_name, heads_first
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Hook = Callable[[np.ndarray, str], Optional[np.ndarray]]
 Names = Union[None, Key, Iterable[Key], Callable[[str], bool]]
 Hooks = Iterable[tuple[Names, Hook]]
+Mask = Union[None, Sequence[int], Sequence[Sequence[int]], np.ndarray]
 ReturnType = Literal["logits", "loss", "both", None]
 
 
@@ -104,36 +105,65 @@ class Model(Weights, TextMethods):
         return Tokens(ids[0], self._core.token_texts(ids[0].tolist()))
 
     @overload
-    def __call__(self, input: Input, return_type: Literal["logits"] = "logits") -> np.ndarray: ...
+    def __call__(self, input: Input, return_type: Literal["logits"] = "logits", attention_mask: Mask = None) -> np.ndarray: ...
     @overload
     def __call__(self, input: Texts, return_type: Literal["logits"] = "logits") -> list[np.ndarray]: ...
     @overload
-    def __call__(self, input: Input, return_type: Literal["loss"]) -> float: ...
+    def __call__(self, input: Input, return_type: Literal["loss"], attention_mask: Mask = None) -> float: ...
     @overload
     def __call__(self, input: Texts, return_type: Literal["loss"]) -> list[float]: ...
     @overload
-    def __call__(self, input: Input, return_type: Literal["both"]) -> tuple[np.ndarray, float]: ...
+    def __call__(self, input: Input, return_type: Literal["both"], attention_mask: Mask = None) -> tuple[np.ndarray, float]: ...
     @overload
     def __call__(self, input: Texts, return_type: Literal["both"]) -> list[tuple[np.ndarray, float]]: ...
     @overload
-    def __call__(self, input: Input | Texts, return_type: None) -> None: ...
+    def __call__(self, input: Input | Texts, return_type: None, attention_mask: Mask = None) -> None: ...
 
-    def __call__(self, input: Any, return_type: Any = "logits") -> Any:
+    def __call__(self, input: Any, return_type: Any = "logits", attention_mask: Mask = None) -> Any:
         """The logits: (pos, d_vocab) for a text or ids (pos,), else (batch, pos, d_vocab); of a list of texts, a list.
 
         Args:
             input: a text, a list of texts, or token ids.
             return_type: "logits"; "loss", as ``loss`` gives it; "both", a pair whose loss is that of the logits, in double; or
                 None.
+            attention_mask: of padded token ids, of their shape: 1 at the tokens of a text, 0 before or after them. Each text
+                gives what it gives alone, with positions from its first token on; logits and losses of padding are NaN.
         """
-        return self.run_with_hooks(input, (), return_type)
+        if attention_mask is None:
+            return self.run_with_hooks(input, (), return_type)
+        self._require_return_type(return_type)
+        ids, places = self._padded(input, attention_mask)
+        if return_type == "loss":
+            return self.loss(input, attention_mask=attention_mask)
+        rows = [self._run(ids[n, place], set(), {})[0] for n, place in enumerate(places)]
+        logits = np.full((*ids.shape, self.cfg["d_vocab"]), np.nan, dtype=rows[0].dtype)
+        following = np.full_like(ids, -1)
+        for n, place in enumerate(places):
+            logits[n, place] = rows[n]
+            if return_type == "both" and place.stop - place.start > 1:
+                following[n, place] = self._ids_and_targets(ids[n, place], None)[1][0]
+        logits = logits if np.ndim(input) == 2 else logits[0]
+        return None if return_type is None else (logits, _cross_entropy(logits, following)) if return_type == "both" else logits
 
+    def _padded(self, input: Input, attention_mask: Mask) -> tuple[np.ndarray, list[slice]]:
+        if isinstance(input, str) or is_texts(input):
+            raise Error("attention_mask is of token ids: texts of any lengths are a list, without a mask")
+        ids = self._ids(input)
+        return ids, places_of_texts(attention_mask, ids.shape)
+
+    @overload
     def run_with_cache(self, input: Input, names: Names = None, *, names_filter: Names = None, fwd_hooks: Hooks = (),
-                       return_type: ReturnType = "logits", incl_bwd: bool = False) -> tuple[Any, ActivationCache]:
-        """The logits, and the activations.
+                       return_type: ReturnType = "logits", incl_bwd: bool = False) -> tuple[Any, ActivationCache]: ...
+    @overload
+    def run_with_cache(self, input: Texts, names: Names = None, *, names_filter: Names = None, fwd_hooks: Hooks = (),
+                       return_type: ReturnType = "logits", incl_bwd: bool = False) -> list[tuple[Any, ActivationCache]]: ...
+
+    def run_with_cache(self, input: Any, names: Names = None, *, names_filter: Names = None, fwd_hooks: Hooks = (),
+                       return_type: ReturnType = "logits", incl_bwd: bool = False) -> Any:
+        """The logits, and the activations: a pair; of a list of texts, a list of pairs.
 
         Args:
-            input: a text or token ids.
+            input: a text, a list of texts, or token ids.
             names: what to keep: a name, names, or a function of the full name, such as
                 ``lambda name: name.endswith("hook_pattern")``. By default all but attn_scores, which are slow. Names can
                 be short: "pattern" (of every layer) or ("pattern", 3).
@@ -150,6 +180,10 @@ class Model(Weights, TextMethods):
             raise Error("names and names_filter are the same argument: give one of them")
         self._require_return_type(return_type)
         kept = self._chosen(names_filter if names is None else names)
+        if is_texts(input):
+            pairs = _pairs("fwd_hooks", fwd_hooks)
+            return of_each(input, lambda text: self.run_with_cache(text, kept, fwd_hooks=pairs, return_type=return_type,
+                                                                   incl_bwd=incl_bwd))
         hooks = self._hooks("fwd_hooks", fwd_hooks)
         if incl_bwd:
             loss, activations = self._run_backward("incl_bwd", input, return_type, kept, hooks, {})
@@ -266,17 +300,20 @@ class Model(Weights, TextMethods):
         return SinkScores._of_tables(self._core.sink_scores(self._ids(input)))
 
     @overload
-    def loss(self, input: Input, targets: Ids | None = None, per_token: Literal[False] = False, fwd_hooks: Hooks = ()) -> float: ...
+    def loss(self, input: Input, targets: Ids | None = None, per_token: Literal[False] = False, fwd_hooks: Hooks = (),
+             attention_mask: Mask = None) -> float: ...
     @overload
     def loss(self, input: Texts, targets: None = None, per_token: Literal[False] = False,
              fwd_hooks: Hooks = ()) -> list[float]: ...
     @overload
-    def loss(self, input: Input, targets: Ids | None = None, *, per_token: Literal[True], fwd_hooks: Hooks = ()) -> np.ndarray: ...
+    def loss(self, input: Input, targets: Ids | None = None, *, per_token: Literal[True], fwd_hooks: Hooks = (),
+             attention_mask: Mask = None) -> np.ndarray: ...
     @overload
     def loss(self, input: Texts, targets: None = None, *, per_token: Literal[True],
              fwd_hooks: Hooks = ()) -> list[np.ndarray]: ...
 
-    def loss(self, input: Any, targets: Ids | None = None, per_token: bool = False, fwd_hooks: Hooks = ()) -> Any:
+    def loss(self, input: Any, targets: Ids | None = None, per_token: bool = False, fwd_hooks: Hooks = (),
+             attention_mask: Mask = None) -> Any:
         """The mean cross-entropy in nats of the targets; by default of the next tokens. Of a list of texts, a list.
 
         Args:
@@ -286,7 +323,20 @@ class Model(Weights, TextMethods):
             per_token: instead of the mean the losses (pos - 1,) or (batch, pos - 1) of the next tokens; with targets, those of
                 the shape of the ids. NaN where there is no target.
             fwd_hooks: as in run_with_hooks.
+            attention_mask: as in a call, instead of targets: the mean over the tokens of all texts.
         """
+        if attention_mask is not None:
+            if targets is not None:
+                raise Error("attention_mask and targets both leave out padding: give one of them")
+            ids, places = self._padded(input, attention_mask)
+            pairs = _pairs("fwd_hooks", fwd_hooks)
+            losses = np.full(ids[:, 1:].shape, np.nan)
+            for n, place in enumerate(places):
+                if place.stop - place.start > 1:
+                    losses[n, place.start:place.stop - 1] = self.loss(ids[n, place], per_token=True, fwd_hooks=pairs)
+            if np.isnan(losses).all():
+                raise Error("no text of the attention_mask has two tokens, so none has a target")
+            return float(np.nanmean(losses)) if not per_token else losses if np.ndim(input) == 2 else losses[0]
         if is_texts(input):
             if targets is not None:
                 raise Error("a list of texts has no targets: give token ids with their targets, one sequence at a time")
