@@ -203,6 +203,7 @@ model.run_with_cache("a", return_type="loss", incl_bwd=True)
 assert_type(model([[1, 2]], attention_mask=[[1, 0]]), np.ndarray)
 assert_type(model.loss([[1, 2]], attention_mask=np.array([[1, 0]])), float)
 assert_type(model.run_with_cache(["a"]), list[tuple[Any, ActivationCache]])
+sinklab.set_progress(True)
 assert_type(model.run_with_hooks("a", bwd_hooks=hooks, return_type="loss"), float)
 model.generate("a", fwd_hooks=hooks)
 """

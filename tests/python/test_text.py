@@ -1,6 +1,8 @@
 """Texts of a tokenizer that puts a space before a text, as LLaMA 2's, and leaves it out when it decodes."""
+import io
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -89,6 +91,29 @@ def test_a_list_of_texts_gives_what_each_gives_alone(model):
                             (lambda: model(texts, attention_mask=[[1]]), "texts of any lengths are a list, without a mask")):
         with pytest.raises(sinklab.Error, match=sentence):
             wrong()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_written_on_a_terminal_after_a_second_or_on_request(model, monkeypatch):
+    def written(stderr, shown, seconds):
+        now = iter(range(1000))
+        monkeypatch.setattr(sys, "stderr", stderr)
+        monkeypatch.setattr(sinklab.texts.time, "monotonic", lambda: next(now) * seconds)
+        sinklab.set_progress(shown)
+        model(["a cat", "abc", "a"])
+        model.generate([3, 1], max_new_tokens=3, stop_at_eos=False)
+        sinklab.set_progress(None)
+        return stderr.getvalue()
+
+    texts, tokens = (f"\r{what} 1 of 3, 4 s left \r{what} 2 of 3, 2 s left \r{what} 3 of 3, 0 s left \n" for what in ("text", "token"))
+    assert written(Terminal(), None, 2) == written(io.StringIO(), True, 2) == texts + tokens
+    assert written(Terminal(), None, 0.1) == written(io.StringIO(), None, 2) == written(Terminal(), False, 2) == ""
+    with pytest.raises(sinklab.Error, match="shown must be True, False or None, got 3"):
+        sinklab.set_progress(3)
 
 
 def test_tokens_by_transformer_lens_names(model, begin_model):

@@ -81,7 +81,8 @@ std::vector<std::int32_t> stops_of(ModelHandle& handle) {
 }
 
 std::vector<std::int32_t> generate(ModelHandle& handle, const std::vector<std::int32_t>& prompt, std::int64_t tokens,
-                                   double temperature, double top_p, std::uint64_t seed, bool stop) {
+                                   double temperature, double top_p, std::uint64_t seed, bool stop,
+                                   const nb::object& step) {
   Computation computation;
   check_tokens(Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(prompt.size())}, prompt),
                handle.model().sizes().vocabulary);
@@ -96,7 +97,11 @@ std::vector<std::int32_t> generate(ModelHandle& handle, const std::vector<std::i
     check_signals();
   }
   return continue_text(reader, unread, tokens, {.temperature = temperature, .top_p = top_p, .seed = seed}, stops,
-                       [](std::int32_t) { check_signals(); })
+                       [&](std::int32_t) {
+                         check_signals();
+                         nb::gil_scoped_acquire acquired;
+                         if (!step.is_none()) step();
+                       })
       .ids;
 }
 
@@ -265,7 +270,7 @@ void add_model(nb::module_& module) {
           nb::arg("ids"))
       .def("forward", &forward, nb::arg("ids"), nb::arg("read"), nb::arg("replaced"), nb::arg("function").none())
       .def("generate", &generate, nb::arg("prompt"), nb::arg("max_new_tokens"), nb::arg("temperature"),
-           nb::arg("top_p"), nb::arg("seed"), nb::arg("stop"))
+           nb::arg("top_p"), nb::arg("seed"), nb::arg("stop"), nb::arg("step").none())
       .def("stop_tokens",
            [](ModelHandle& m) {
              Computation computation;

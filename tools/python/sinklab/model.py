@@ -14,7 +14,7 @@ from sinklab.arguments import array_of, file_name, places_of_texts, real, token_
 from sinklab.cache import ActivationCache
 from sinklab.config import Config
 from sinklab.names import GRAD, Key, full_name, heads_first
-from sinklab.texts import Ids, Input, TextMethods, Texts, is_texts, of_each
+from sinklab.texts import Ids, Input, Progress, TextMethods, Texts, is_texts, of_each
 from sinklab.weights import Weights
 
 if TYPE_CHECKING:
@@ -263,10 +263,12 @@ class Model(Weights, TextMethods):
             raise Error(f"the prompt has {ids.shape[1]} tokens, and the model has a context of {self.cfg['n_ctx']}")
         before = ids[0].tolist()
         hooks = self._hooks("fwd_hooks", fwd_hooks)
-        if hooks:
-            new = self._generated_with_hooks(ids, most, (temperature, top_p, seed), bool(stop_at_eos), hooks)
-        else:
-            new = self._core.generate(before, most, temperature, top_p, seed, bool(stop_at_eos))
+        with Progress("token", most) as progress:
+            if hooks:
+                new = self._generated_with_hooks(ids, most, (temperature, top_p, seed), bool(stop_at_eos), hooks, progress)
+            else:
+                step = progress.step if progress.shown else None
+                new = self._core.generate(before, most, temperature, top_p, seed, bool(stop_at_eos), step)
         if not isinstance(prompt, str):
             return np.concatenate([ids[0], np.array(new, dtype=np.int32)])
         # Decoded after the prompt: some tokenizers leave out a space at the beginning of a text.
@@ -274,7 +276,7 @@ class Model(Weights, TextMethods):
         return prompt + self._core.decode(before + new)[start:].decode("utf-8", "replace")
 
     def _generated_with_hooks(self, ids_1T: np.ndarray, most: int, sampling: tuple[float, float, int], stop: bool,
-                              hooks: dict[str, list[Hook]]) -> list[int]:
+                              hooks: dict[str, list[Hook]], progress: Progress) -> list[int]:
         stops = self._core.stop_tokens() if stop else []
         new: list[int] = []
         while len(new) < most and ids_1T.shape[1] <= self.cfg["n_ctx"]:
@@ -282,6 +284,7 @@ class Model(Weights, TextMethods):
             if token in stops:
                 break
             new.append(token)
+            progress.step()
             ids_1T = np.append(ids_1T, np.array([[token]], dtype=np.int32), 1)
         return new
 
