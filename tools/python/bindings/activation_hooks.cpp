@@ -29,16 +29,16 @@ bool is_read_only(const std::string& name) {
   return name.ends_with("attn_scores") || name.ends_with("attn_scores_grad") || name.ends_with("pattern_grad");
 }
 
-// Calls f(dx) with a copy of the gradient of `value` once it is complete, which becomes dx if f returns true.
+// Calls f(dx) with the gradient of `value` once it is complete; what f assigns to dx takes its place if f returns true.
 template <class F>
 void on_gradient(const Var& value, F&& f) {
   Tape::backward_hook([gradient = value.gradient(), f] {
     check_signals();
-    Tensor dx = gradient.value().defined() ? gradient.value().clone()
+    Tensor dx = gradient.value().defined() ? gradient.value()
                                            : Tensor::zeros(gradient.shape(), gradient.dtype(), gradient.device());
     if (!f(dx)) return;
     gradient.clear();
-    gradient.accumulate(dx.clone());
+    gradient.accumulate(dx);
   });
 }
 
