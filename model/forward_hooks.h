@@ -5,6 +5,7 @@
 //   embedding                hook_embed                                        (B, T, C)
 //   residual_pre             blocks.l.hook_resid_pre                           (B, T, C)
 //   sublayer_input           blocks.l.ln1.hook_normalized, ln2; after the gain  (B, T, C)
+//   projected_heads          blocks.l.attn.hook_q, hook_k, side by side         (B, T, (H + 2 G) D)
 //   query_key_value          blocks.l.attn.hook_rot_q, hook_rot_k, hook_v      (B, H, T, D), (B, G, T, D)
 //   attention: pattern       blocks.l.attn.hook_pattern                        (T, T) of a sequence and head
 //   attention: o_BHTD        blocks.l.attn.hook_z                              (B, H, T, D)
@@ -39,7 +40,8 @@ class ForwardHooks {
   virtual void sublayer_input(std::int64_t /*layer*/, SublayerKind, Var& /*h_BTC*/) {}
   virtual void projection_input(std::int64_t /*layer*/, SublayerKind, Var& /*y_BTF*/) {}
   virtual void sublayer_output(std::int64_t /*layer*/, SublayerKind, Var& /*f_BTC*/) {}
-  // Queries, keys and values after norms, rotation and feature maps.
+  // Queries, keys and values before norms, rotation and feature maps; after them.
+  virtual void projected_heads(std::int64_t /*layer*/, Var& /*qkv_BTE*/) {}
   virtual void query_key_value(std::int64_t /*layer*/, Var& /*q_BHTD*/, Var& /*k_BGTD*/, Var& /*v_BGTD*/) {}
   // The attention pattern and the outputs of the heads.
   virtual void attention(AttentionPoint&) {}

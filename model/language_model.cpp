@@ -63,11 +63,9 @@ Tensor LanguageModel::logits_from(std::int64_t first, const Tensor& x_BTC, const
 Tensor LanguageModel::lens_logits(const Tensor& x_BTC) const { return unembed(final_norm(Var(x_BTC))); }
 
 Tensor LanguageModel::unembed(const Var& y_BTC) const {
-  const Tensor logits_BTV = linear(y_BTC, *unembedding_).value();
-  if (logit_cap_ == 0) return logits_BTV;
-  Tensor capped_BTV = Tensor::empty_like(logits_BTV);
-  activation(logits_BTV, capped_BTV, SoftCap{logit_cap_});
-  return capped_BTV;
+  Tensor logits_BTV = linear(y_BTC, *unembedding_).value();
+  if (logit_cap_ > 0) activation(logits_BTV, logits_BTV, SoftCap{logit_cap_});
+  return logits_BTV;
 }
 
 Var LanguageModel::checked_forward(const Tensor& tokens_BT, ForwardContext ctx) const {

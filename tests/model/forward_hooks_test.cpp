@@ -36,6 +36,7 @@ struct Listing : ForwardHooks {
   void sublayer_output(std::int64_t layer, SublayerKind kind, Var& f) override {
     note("output of " + kind_name(kind), layer, f.value());
   }
+  void projected_heads(std::int64_t layer, Var& qkv) override { note("projected heads", layer, qkv.value()); }
   void query_key_value(std::int64_t layer, Var& q, Var& k, Var& v) override {
     note("query", layer, q.value());
     note("key", layer, k.value());
@@ -70,6 +71,7 @@ TEST_CASE("forward hooks: every point, in the order of the pass") {
   const std::vector<std::string> usual{"embedding 0 (2, 7, 24)",
                                        "residual_pre 0 (2, 7, 24)",
                                        "input of attention 0 (2, 7, 24)",
+                                       "projected heads 0 (2, 7, 72)",
                                        "query 0 (2, 3, 7, 8)",
                                        "key 0 (2, 3, 7, 8)",
                                        "value 0 (2, 3, 7, 8)",

@@ -158,10 +158,10 @@ def test_hooks(model):
                                   plain.argmax(-1))
     np.testing.assert_array_equal(model.run_with_hooks(IDS, [("z", lambda z, name: None)]), plain)
     shapes = {}
-    model.run_with_hooks(IDS, [(lambda name: not name.endswith(("hook_q", "hook_k", "attn_scores")),
+    model.run_with_hooks(IDS, [(lambda name: not name.endswith("attn_scores"),
                                lambda array, name: shapes.update({name: array.shape}))])
     _, cache = model.run_with_cache(IDS)
-    assert {name: cache[name].shape for name in shapes} == shapes and len(shapes) == 25
+    assert {name: cache[name].shape for name in shapes} == shapes and len(shapes) == 29
 
     def in_place(z, name):
         z[:] = 0
@@ -176,13 +176,17 @@ def test_hooks(model):
         model.run_with_hooks(IDS, [(("z", 0), lambda z, name: model(IDS))])
     with pytest.raises(ZeroDivisionError):
         model.run_with_hooks(IDS, [(("z", 0), lambda z, name: 1 / 0)])
-    for name in ("q", "attn_scores"):
-        with pytest.raises(sinklab.Error, match="not replaced"):
-            model.run_with_hooks(IDS, [((name, 0), lambda x, name: x)])
+    with pytest.raises(sinklab.Error, match="not replaced"):
+        model.run_with_hooks(IDS, [(("attn_scores", 0), lambda x, name: x)])
     nothing = lambda z, name: None  # noqa: E731
-    for wrong in ([(("z", 0), 3)], {"z": nothing}, ("z", nothing), [("z", 0, nothing)], ["z"], [nothing]):
-        with pytest.raises(sinklab.Error, match="pairs of a name and a function"):
-            model.run_with_hooks(IDS, wrong)
+    for wrong in ([(("z", 0), 3)], {"z": nothing}, ("z", nothing), [("z", 0, nothing)], ["z"], [nothing], None, 3, nothing, "z",
+                  [("z", "text")]):
+        for call in (lambda: model.run_with_hooks(IDS, wrong), lambda: model.loss(["a"], fwd_hooks=wrong),
+                     lambda: model.run_with_cache(IDS, fwd_hooks=wrong), lambda: model.generate(IDS, fwd_hooks=wrong)):
+            with pytest.raises(sinklab.Error, match=r"^fwd_hooks is a list of pairs of a name and a function, such as .*, got .*$"):
+                call()
+        with pytest.raises(sinklab.Error, match="^bwd_hooks is a list of pairs of a name and a function"):
+            model.run_with_hooks(IDS, bwd_hooks=wrong, return_type="loss")
     np.testing.assert_array_equal(model(IDS), plain)  # after all of this
 
 

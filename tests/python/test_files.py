@@ -162,11 +162,11 @@ def test_types_are_those_that_pyright_finds(tmp_path):
 
 
 USE = """
-from typing import assert_type
+from typing import Any, assert_type
 import numpy as np
 import pandas
 import sinklab
-from sinklab import AttentionSums, SinkScores
+from sinklab import ActivationCache, AttentionSums, SinkScores
 
 model = sinklab.load("x")
 hooks = [("pattern", lambda pattern, name: None)]
@@ -199,6 +199,12 @@ assert_type(model.cfg["n_layers"], int)
 assert_type(model.W_Q, np.ndarray)
 model.run_with_cache("a", names_filter=lambda name: True, fwd_hooks=hooks, return_type=None)
 model.run_with_cache("a", ["pattern", ("z", 1)])
+model.run_with_cache("a", return_type="loss", incl_bwd=True)
+assert_type(model([[1, 2]], attention_mask=[[1, 0]]), np.ndarray)
+assert_type(model.loss([[1, 2]], attention_mask=np.array([[1, 0]])), float)
+assert_type(model.run_with_cache(["a"]), list[tuple[Any, ActivationCache]])
+sinklab.set_progress(True)
+assert_type(model.run_with_hooks("a", bwd_hooks=hooks, return_type="loss"), float)
 model.generate("a", fwd_hooks=hooks)
 """
 

@@ -300,7 +300,68 @@ def test_hooks_wherever_a_pass_is_run():
     _, plain = model.run_with_cache(ids, names_filter=lambda name: name.endswith("hook_v"))
     v = np.repeat(plain["v", 0], 2, 2)
     np.testing.assert_allclose(cache["z", 0], np.einsum("bhqk,bkhd->bqhd", cache["pattern", 0], v), rtol=1e-9, atol=1e-12)
-    assert_refused(lambda: model.loss(ids, fwd_hooks=[(("q", 0), no_first_token)]), "not replaced")
+    assert_refused(lambda: model.loss(ids, fwd_hooks=[(("attn_scores", 0), no_first_token)]), "not replaced")
+
+
+def test_gradients_are_slopes_of_the_loss():
+    """In every family and ablation, of every activation that a hook can change: by central differences along a random direction, in float64."""
+    random, checked, of_scores = np.random.default_rng(1), 0, 0
+    ids = [[11, 21, 14, 11, 15, 19], [12, 16, 15, 13, 15, 18]]  # some lower ids pad, and have an embedding of 0, where a norm is no smooth function
+    folders = sorted(path for path in MODELS.iterdir() if path.is_dir())
+    wide = ("bias_k_d16", "bias_k_d32", "bias_k_d64")  # need wider heads
+    sizes = dict(vocabulary=40, layers=1, heads=2, width=16, context=16, precision="f64", seed=3)
+    models = [(folder.name, sinklab.load(folder, dtype="float64")) for folder in folders]
+    models += [(name, sinklab.ablation(name, **sizes)) for name in sinklab.ablation_names() if name not in wide]
+    for of, model in models:
+        _, cache = model.run_with_cache(ids, lambda name: True, return_type="loss", incl_bwd=True)
+        for name in [name for name in cache if not name.endswith(("_grad", "attn_scores"))]:
+            direction, size = random.standard_normal(cache[name].shape), 1e-5
+            up, down = (model.loss(ids, fwd_hooks=[(name, lambda x, _, step=step: x + step * direction)]) for step in (size, -size))
+            slope, measured = (cache[name + "_grad"] * direction).sum(), (up - down) / (2 * size)
+            assert abs(measured - slope) < 1e-4 * max(1e-3, abs(slope)), (of, name, slope, measured)
+            checked += 1
+        if of.startswith("op_"):  # an extra key has none, and scores are s = q . k / sqrt(d_head), so dq = sum ds k / sqrt(d_head)
+            dq = np.einsum("bhqk,bkhd->bqhd", cache["attn_scores_grad", 0][..., -len(ids[0]):], cache["rot_k", 0]) / np.sqrt(8)
+            np.testing.assert_allclose(cache["rot_q_grad", 0], dq, rtol=1e-9, atol=1e-15, err_msg=of)
+            of_scores += 1
+    assert checked > 3300 and of_scores > 15
+
+
+def test_gradients_after_a_replaced_activation():
+    """Integrated gradients of the embedding: its slopes between zero and the text sum to what the loss changes by."""
+    model, ids, steps = sinklab.load(MODELS / "llama", dtype="float64"), [[3, 1, 4, 1, 5, 9]], 400
+    embed = model.run_with_cache(ids, "embed")[1]["embed"]
+    low, total = 0.2, 0
+    for n in range(steps):
+        at = low + (1 - low) * (n + 0.5) / steps
+        _, cache = model.run_with_cache(ids, "embed", fwd_hooks=[("embed", lambda x, name: x * at)], return_type="loss", incl_bwd=True)
+        total += (cache["embed_grad"] * embed).sum() * (1 - low) / steps
+    change = model.loss(ids) - model.loss(ids, fwd_hooks=[("embed", lambda x, name: x * low)])
+    assert abs(total - change) < 1e-5 and abs(change) > 1e-3
+    half, pattern = [(("pattern", 1), lambda x, name: x / 2)], ["z", "pattern"]
+    _, cache = model.run_with_cache(ids, [(name, 1) for name in pattern], fwd_hooks=half, return_type="loss", incl_bwd=True)
+    v = np.repeat(model.run_with_cache(ids, ("v", 1))[1]["v", 1], 2, 2)
+    np.testing.assert_allclose(cache["pattern_grad", 1], np.einsum("bqhd,bkhd->bhqk", cache["z_grad", 1], v), rtol=1e-9)
+    for call in (lambda: model.run_with_cache(ids, "v", fwd_hooks=half, return_type="loss", incl_bwd=True),
+                 lambda: model.run_with_hooks(ids, half, "loss", bwd_hooks=[(("resid_pre", 1), lambda x, name: None)])):
+        assert_refused(call, "passes through the hook of blocks.1.attn.hook_pattern")
+
+
+def test_gradients_need_the_loss_and_weights_in_memory():
+    model, ids, hooks = sinklab.load(MODELS / "llama", gradients=True), [[3, 1, 4, 1, 5, 9]], [("z", lambda x, name: None)]
+    for other in ("logits", "both"):
+        assert_refused(lambda: model.run_with_cache(ids, return_type=other, incl_bwd=True), f'return_type="loss" or None, got \'{other}\'')
+        assert_refused(lambda: model.run_with_hooks(ids, bwd_hooks=hooks, return_type=other), "bwd_hooks needs the gradient of the loss")
+    for name in ("pattern", "attn_scores"):
+        assert_refused(lambda: model.run_with_hooks(ids, bwd_hooks=[((name, 0), lambda x, of: x)], return_type=None), "can be read, but not replaced")
+    assert_refused(lambda: model.run_with_cache(ids, "z_grad", return_type="loss", incl_bwd=True), "names a gradient: give the name of its activation")
+    for path in (MODELS / "llama", MODELS / "llama.gguf"):
+        assert_refused(lambda: sinklab.load(path).run_with_cache(ids, return_type="loss", incl_bwd=True), "load the model with gradients=True")
+    loss, cache = model.run_with_cache(ids, return_type="loss", incl_bwd=True)
+    double = sinklab.load(MODELS / "llama", dtype="float64").run_with_cache(ids, return_type="loss", incl_bwd=True)[1]
+    assert abs(loss - model.loss(ids)) < 1e-6
+    for name in double:
+        assert cache[name].dtype == np.float32 and np.abs(cache[name] - double[name]).max() < 1e-5 * max(1, np.abs(double[name]).max()), name
 
 
 def test_generation_with_hooks():

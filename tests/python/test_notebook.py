@@ -33,7 +33,7 @@ def test_the_examples_of_the_readme(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     blocks, names = re.findall(r"```python\n(.*?)```", page, re.DOTALL), {}
     blocks = [block for block in blocks if "transformer_lens" not in block and "sinklab.torch" not in block]
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     exec(blocks[0], names)
     assert capsys.readouterr().out == re.search(r"```text\n(.*?)```", page, re.DOTALL).group(1)
     for block in blocks[1:]:

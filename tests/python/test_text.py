@@ -1,6 +1,8 @@
 """Texts of a tokenizer that puts a space before a text, as LLaMA 2's, and leaves it out when it decodes."""
+import io
 import json
 import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -75,6 +77,10 @@ def test_a_list_of_texts_gives_what_each_gives_alone(model):
         for logits, text in zip(model.run_with_hooks(texts, pairs), texts, strict=True):
             np.testing.assert_array_equal(logits, model.run_with_hooks(text, hooks))
     assert model(texts, None) is None and model.loss(texts[:2], fwd_hooks=iter(hooks)) == [model.loss(t, fwd_hooks=hooks) for t in texts[:2]]
+    for (logits, cache), text in zip(model.run_with_cache(texts, iter(["z", ("pattern", 1)]), fwd_hooks=iter(hooks)), texts, strict=True):
+        alone, cache_alone = model.run_with_cache(text, ["z", ("pattern", 1)], fwd_hooks=hooks)
+        np.testing.assert_array_equal(logits, alone)
+        assert list(cache) == list(cache_alone) and all((cache[name] == cache_alone[name]).all() for name in cache)
     for scores, text in zip(sinklab.sink_scores(model, texts), texts, strict=True):
         np.testing.assert_array_equal(scores.alpha_k, sinklab.sink_scores(model, text).alpha_k)
     for sums, text in zip(sinklab.attention_sums(model, texts), texts, strict=True):
@@ -82,9 +88,32 @@ def test_a_list_of_texts_gives_what_each_gives_alone(model):
     for wrong, sentence in ((lambda: model(["a", [28]]), "a list of 2 with a text in it"), (lambda: model.loss(texts), "no position"),
                             (lambda: model.loss(texts[:2], targets=[1]), "a list of texts has no targets"),
                             (lambda: model.generate(texts), "give one text at a time"),
-                            (lambda: model.run_with_cache(texts), "give one text at a time")):
+                            (lambda: model(texts, attention_mask=[[1]]), "texts of any lengths are a list, without a mask")):
         with pytest.raises(sinklab.Error, match=sentence):
             wrong()
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_progress_is_written_on_a_terminal_after_a_second_or_on_request(model, monkeypatch):
+    def written(stderr, shown, seconds):
+        now = iter(range(1000))
+        monkeypatch.setattr(sys, "stderr", stderr)
+        monkeypatch.setattr(sinklab.texts.time, "monotonic", lambda: next(now) * seconds)
+        sinklab.set_progress(shown)
+        model(["a cat", "abc", "a"])
+        model.generate([3, 1], max_new_tokens=3, stop_at_eos=False)
+        sinklab.set_progress(None)
+        return stderr.getvalue()
+
+    texts, tokens = (f"\r{what} 1 of 3, 4 s left \r{what} 2 of 3, 2 s left \r{what} 3 of 3, 0 s left \n" for what in ("text", "token"))
+    assert written(Terminal(), None, 2) == written(io.StringIO(), True, 2) == texts + tokens
+    assert written(Terminal(), None, 0.1) == written(io.StringIO(), None, 2) == written(Terminal(), False, 2) == ""
+    with pytest.raises(sinklab.Error, match="shown must be True, False or None, got 3"):
+        sinklab.set_progress(3)
 
 
 def test_tokens_by_transformer_lens_names(model, begin_model):

@@ -48,6 +48,21 @@ def test_logits_and_activations(name):
         assert difference(ours[key], theirs[key]) < BOUNDS[name], key
 
 
+@pytest.mark.parametrize("name", ["llama", "gpt2", "qwen2"])
+def test_gradients_of_activations(name):
+    adapted, ours = adapter.load(MODELS / name, dtype=torch.float64), sinklab.load(MODELS / name, dtype="float64")
+    loss, theirs = adapted.run_with_cache(torch.tensor(IDS), return_type="loss", incl_bwd=True)
+    found, cache = ours.run_with_cache(IDS, return_type="loss", incl_bwd=True)
+    assert abs(found - loss.item()) < BOUNDS[name]
+    for key in [(point + "_grad", layer) for point in POINTS for layer in range(ours.cfg.n_layers)]:
+        assert difference(cache[key], theirs[sinklab.names.full_name(key)]) < 2 * BOUNDS[name], key
+    theirs, mine = [], []
+    adapted.run_with_hooks(torch.tensor(IDS), return_type="loss", reset_hooks_end=False,
+                           bwd_hooks=[("blocks.0.attn.hook_z", lambda gradient, hook: theirs.append(gradient))]).backward()
+    ours.run_with_hooks(IDS, return_type="loss", bwd_hooks=[(("z", 0), lambda gradient, name: mine.append(gradient.copy()))])
+    assert len(mine) == len(theirs) == 1 and difference(mine[0], theirs[0].reshape(mine[0].shape)) < 2 * BOUNDS[name]
+
+
 @pytest.mark.parametrize("name", ["gpt2", "llama", "qwen2"])
 def test_weights(name):
     theirs, ours = adapter.load(MODELS / name, dtype=torch.float64), sinklab.load(MODELS / name, dtype="float64")

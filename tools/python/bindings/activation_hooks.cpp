@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "autograd/ops/add_bias_node.h"
 #include "autograd/ops/heads_node.h"
-#include "autograd/ops/linear_node.h"
 #include "engine/check.h"
 #include "engine/implementation.h"
 #include "engine/io/printable.h"
@@ -24,87 +22,127 @@ const std::vector<std::string> kOfBlock{
     "attn.hook_rot_k", "attn.hook_v",         "attn.hook_attn_scores", "attn.hook_pattern", "attn.hook_z",
     "hook_attn_out",   "ln2.hook_normalized", "mlp.hook_post",         "hook_mlp_out",      "hook_resid_post"};
 
+const std::string kGrad = "_grad";
+
+// They exist only inside the kernels of attention.
 bool is_read_only(const std::string& name) {
-  return name.ends_with("attn.hook_q") || name.ends_with("attn.hook_k") || name.ends_with("attn.hook_attn_scores");
+  return name.ends_with("attn_scores") || name.ends_with("attn_scores_grad") || name.ends_with("pattern_grad");
 }
 
-const Parameter* find_parameter(const LanguageModel& model, const std::string& name) {
-  for (const auto& parameter : model.parameters())
-    if (parameter->name() == name) return parameter.get();
-  return nullptr;
+// Calls f(dx) with the gradient of `value` once it is complete; what f assigns to dx takes its place if f returns true.
+template <class F>
+void on_gradient(const Var& value, F&& f) {
+  Tape::backward_hook([gradient = value.gradient(), f] {
+    check_signals();
+    Tensor dx = gradient.value().defined() ? gradient.value()
+                                           : Tensor::zeros(gradient.shape(), gradient.dtype(), gradient.device());
+    if (!f(dx)) return;
+    gradient.clear();
+    gradient.accumulate(dx);
+  });
 }
 
 struct PatternShape {
   std::int64_t B, H, P, K;  // K = E + P keys
+  DType type;
+  bool on_cpu;
 
   explicit PatternShape(const AttentionPoint& point)
       : B(point.q_BHTD.dim(0)),
         H(point.q_BHTD.dim(1)),
         P(point.q_BHTD.dim(2)),
-        K(point.k_BGTD.dim(2) + (point.has_extra_key ? 1 : 0)) {}
-  Tensor empty(DType dtype) const { return Tensor::empty({B, H, P, K}, accumulate_type(dtype)); }
-  // The (P, K) of one sequence and head.
-  Tensor of(const Tensor& pattern_BHTK, std::int64_t bh) const { return pattern_BHTK.slice(bh * P * K, {P, K}); }
+        K(point.k_BGTD.dim(2) + (point.has_extra_key ? 1 : 0)),
+        type(accumulate_type(point.q_BHTD.dtype())),
+        on_cpu(point.q_BHTD.device() == Device::cpu) {}
+  Tensor filled(double value) const { return Tensor::full({B, H, P, K}, value, type); }
+  // f(bh) for every sequence and head; on all threads if the tensors of the model are in host memory.
+  template <class F>
+  void for_each_head(F&& f) const {
+    if (on_cpu) return parallel_for(B * H, f);
+    for (std::int64_t bh = 0; bh < B * H; ++bh) f(bh);
+  }
 };
-
-// f(bh) for every sequence and head; on all threads if the tensors are in host memory.
-template <class F>
-void for_each_head(const AttentionPoint& point, const PatternShape& shape, F&& f) {
-  if (point.q_BHTD.device() == Device::cpu) return parallel_for(shape.B * shape.H, f);
-  for (std::int64_t bh = 0; bh < shape.B * shape.H; ++bh) f(bh);
-}
 
 // (B, H, P, E + P): float32, or float64 in a model of float64. E = 1 with an extra key, whose column is the first.
 Tensor attention_pattern_of(const AttentionPoint& point) {
   const PatternShape shape(point);
-  Tensor pattern_BHTK = shape.empty(point.q_BHTD.dtype());
-  for_each_head(point, shape, [&](std::int64_t bh) {
-    Tensor head_TK = shape.of(pattern_BHTK, bh);
+  Tensor pattern_BHTK = shape.filled(0);
+  shape.for_each_head([&](std::int64_t bh) {
+    Tensor head_TK = pattern_BHTK.slice(bh * shape.P * shape.K, {shape.P, shape.K});
     head_TK.copy_from(point.pattern(bh / shape.H, bh % shape.H));
   });
   return pattern_BHTK;
 }
 
-// s_ij = scale q_i . k_j + bias, as the attention operation reads it; -inf where query i does not see key j.
-Tensor attention_scores(const AttentionPoint& point) {
-  const PatternShape shape(point);
-  Tensor scores_BHTK = Tensor::full({shape.B, shape.H, shape.P, shape.K}, -std::numeric_limits<double>::infinity(),
-                                    accumulate_type(point.q_BHTD.dtype()));
-  const AttentionPoint::Trace trace = point.trace();
-  const std::int64_t extra = point.has_extra_key ? 1 : 0;
-  with_real<float, double>(scores_BHTK.dtype(), [&](auto zero) {
-    auto* scores = scores_BHTK.data<decltype(zero)>();
-    for_each_head(point, shape, [&](std::int64_t bh) {
+// s_ij = scale q_i . k_j + bias, as the attention operation reads it, or another value of the trace; `unseen` where
+// query i does not see key j.
+Tensor traced(const PatternShape& shape, const AttentionPoint::Trace& trace, double AttentionTrace::Key::*value,
+              double unseen, const Tensor& do_BHTD = {}) {
+  Tensor traced_BHTK = shape.filled(unseen);
+  const std::int64_t extra = shape.K - shape.P;
+  with_real<float, double>(shape.type, [&](auto zero) {
+    auto* out = traced_BHTK.data<decltype(zero)>();
+    shape.for_each_head([&](std::int64_t bh) {
       for (std::int64_t i = 0; i < shape.P; ++i)
-        for (const AttentionTrace::Key& key : trace({}, bh / shape.H, bh % shape.H, i).keys) {
+        for (const AttentionTrace::Key& key : trace(do_BHTD, bh / shape.H, bh % shape.H, i).keys) {
           const std::int64_t column = key.j == AttentionTrace::kExtraKey ? 0 : key.j + extra;
-          scores[(bh * shape.P + i) * shape.K + column] = static_cast<decltype(zero)>(key.s);
+          out[(bh * shape.P + i) * shape.K + column] = static_cast<decltype(zero)>(key.*value);
         }
     });
   });
-  return scores_BHTK;
+  return traced_BHTK;
 }
+
+// The values of all keys in double.
+struct KeyValues {
+  PatternShape shape;
+  Tensor v_BGTD, extra_v_HD;
+
+  explicit KeyValues(const AttentionPoint& point) : shape(point), v_BGTD(in_double(point.v_BGTD)) {
+    if (point.extra_v_HD.defined()) extra_v_HD = in_double(point.extra_v_HD);
+  }
+  static Tensor in_double(const Tensor& x) { return x.to(Device::cpu).to(DType::F64); }
+  std::int64_t D() const { return v_BGTD.dim(3); }
+
+  // f(bh, i, column, v_D) for every query and key, in parallel over bh.
+  template <class F>
+  void for_each(F&& f) const {
+    const std::int64_t G = v_BGTD.dim(1), extra = shape.K - shape.P;
+    parallel_for(shape.B * shape.H, [&](std::int64_t bh) {
+      const std::int64_t h = bh % shape.H, g = bh / shape.H * G + h / (shape.H / G);
+      for (std::int64_t i = 0; i < shape.P; ++i) {
+        if (extra == 1 && extra_v_HD.defined()) f(bh, i, 0, extra_v_HD.data<double>() + h * D());
+        for (std::int64_t j = 0; j < shape.P; ++j) f(bh, i, extra + j, v_BGTD.data<double>() + (g * shape.P + j) * D());
+      }
+    });
+  }
+};
 
 // o_i = sum_j a_ij v_j, in double: (B, H, P, D) with the type of point.o_BHTD.
 Tensor mix_values(const AttentionPoint& point, const Tensor& pattern_BHTK) {
-  const PatternShape shape(point);
-  const Tensor v = point.v_BGTD.to(Device::cpu).to(DType::F64), a = pattern_BHTK.to(DType::F64);
-  const Tensor extra_v = point.extra_v_HD.defined() ? point.extra_v_HD.to(Device::cpu).to(DType::F64) : Tensor();
-  const std::int64_t G = v.dim(1), keys = v.dim(2), D = v.dim(3), extra = shape.K - keys;
-  Tensor o_BHTD = Tensor::zeros({shape.B, shape.H, shape.P, D}, DType::F64);
-  parallel_for(shape.B * shape.H, [&](std::int64_t bh) {
-    const std::int64_t b = bh / shape.H, h = bh % shape.H, g = h / (shape.H / G);
-    const double* v_KD = v.data<double>() + (b * G + g) * keys * D;
-    for (std::int64_t i = 0; i < shape.P; ++i) {
-      const double* a_K = a.data<double>() + (bh * shape.P + i) * shape.K;
-      double* o_D = o_BHTD.data<double>() + (bh * shape.P + i) * D;
-      if (extra == 1 && extra_v.defined())
-        for (std::int64_t d = 0; d < D; ++d) o_D[d] += a_K[0] * extra_v.data<double>()[h * D + d];
-      for (std::int64_t j = 0; j < keys; ++j)
-        for (std::int64_t d = 0; d < D; ++d) o_D[d] += a_K[extra + j] * v_KD[j * D + d];
-    }
+  const KeyValues values(point);
+  const PatternShape& shape = values.shape;
+  const Tensor a = pattern_BHTK.to(DType::F64);
+  Tensor o_BHTD = Tensor::zeros({shape.B, shape.H, shape.P, values.D()}, DType::F64);
+  values.for_each([&](std::int64_t bh, std::int64_t i, std::int64_t column, const double* v_D) {
+    const double a_ij = a.data<double>()[(bh * shape.P + i) * shape.K + column];
+    double* o_D = o_BHTD.data<double>() + (bh * shape.P + i) * values.D();
+    for (std::int64_t d = 0; d < values.D(); ++d) o_D[d] += a_ij * v_D[d];
   });
   return o_BHTD.to(point.o_BHTD.value().dtype()).to(point.o_BHTD.value().device());
+}
+
+// da_ij = do_i . v_j
+Tensor pattern_gradient(const KeyValues& values, const Tensor& do_BHTD) {
+  const PatternShape& shape = values.shape;
+  const Tensor gradient = KeyValues::in_double(do_BHTD);
+  Tensor da_BHTK = Tensor::zeros({shape.B, shape.H, shape.P, shape.K}, DType::F64);
+  values.for_each([&](std::int64_t bh, std::int64_t i, std::int64_t column, const double* v_D) {
+    const double* do_D = gradient.data<double>() + (bh * shape.P + i) * values.D();
+    double& da = da_BHTK.data<double>()[(bh * shape.P + i) * shape.K + column];
+    for (std::int64_t d = 0; d < values.D(); ++d) da += do_D[d] * v_D[d];
+  });
+  return da_BHTK.to(shape.type);
 }
 
 }  // namespace
@@ -120,21 +158,23 @@ std::vector<std::string> activation_names(const Sizes& sizes, bool sublayers_rea
 }
 
 void check_activation_name(const std::string& name, const std::vector<std::string>& known, bool replaced) {
-  SINK_CHECK(std::find(known.begin(), known.end(), name) != known.end(), "hook",
-             "there is no activation " + printable(name) + ": model.activation_names() lists them", Exit::usage);
-  SINK_CHECK(!replaced || !is_read_only(name), "hook",
+  const std::string of = name.substr(0, name.size() - (name.ends_with(kGrad) ? kGrad.size() : 0));
+  SINK_CHECK(std::find(known.begin(), known.end(), of) != known.end(), "hook",
+             "there is no activation " + printable(of) + ": model.activation_names() lists them", Exit::usage);
+  SINK_CHECK(!replaced || !name.ends_with("attn_scores"), "hook",
              name + " can be read, but not replaced: replace hook_rot_q, hook_rot_k or hook_pattern", Exit::usage);
 }
 
-void ActivationHooks::keep(const std::string& name, const Tensor& value) {
-  if (read_.contains(name)) kept_[name] = value;
+bool ActivationHooks::wants_gradients() const {
+  auto is_gradient = [](const std::string& name) { return name.ends_with(kGrad); };
+  return std::ranges::any_of(read_, is_gradient) || std::ranges::any_of(replaced_, is_gradient);
 }
 
 Tensor ActivationHooks::replacement(const std::string& name, const Tensor& value) const {
   if (!replaced_.contains(name)) return {};
   check_signals();
   nb::gil_scoped_acquire acquired;
-  nb::object returned = function_(array_of(value.clone(), true), nb::str(name.c_str()));
+  nb::object returned = function_(array_of(value.clone(), !is_read_only(name)), nb::str(name.c_str()));
   if (returned.is_none()) return {};
   Values values;
   if (!nb::try_cast(returned, values))
@@ -143,17 +183,24 @@ Tensor ActivationHooks::replacement(const std::string& name, const Tensor& value
   return tensor_of(values, value);
 }
 
+bool ActivationHooks::visit(const std::string& name, Tensor& value) {
+  const Tensor other = replacement(name, value);
+  if (other.defined()) value = other;
+  if (read_.contains(name)) kept_[name] = value;
+  return other.defined();
+}
+
 void ActivationHooks::visit(const std::string& name, Var& value) {
-  if (!wants(name)) return;
-  if (const Tensor other = replacement(name, value.value()); other.defined()) value = Var(other);
-  keep(name, value.value());
+  if (Tensor x = value.value(); visit(name, x)) value = Var(x, Tape::active() != nullptr);
+  if (!wants(name + kGrad)) return;
+  on_gradient(value, [this, name](Tensor& dx) { return visit(name + kGrad, dx); });
 }
 
 void ActivationHooks::visit(const std::string& name, Residual& x_BTC) {
-  if (!wants(name)) return;
+  if (!wants(name) && !wants(name + kGrad)) return;
   Var sum_BTC = x_BTC.sum();
   visit(name, sum_BTC);
-  if (replaced_.contains(name)) x_BTC = Residual(sum_BTC);
+  if (replaced_.contains(name) || wants(name + kGrad)) x_BTC = Residual(sum_BTC);
 }
 
 void ActivationHooks::residual_post(std::int64_t layer, Residual& x_BTC) {
@@ -162,23 +209,29 @@ void ActivationHooks::residual_post(std::int64_t layer, Residual& x_BTC) {
 }
 
 void ActivationHooks::sublayer_input(std::int64_t layer, SublayerKind kind, Var& h_BTC) {
-  const bool attention = kind == SublayerKind::attention;
-  visit(block(layer) + (attention ? "ln1.hook_normalized" : "ln2.hook_normalized"), h_BTC);
-  if (attention) keep_projections(layer, h_BTC);
+  visit(block(layer) + (kind == SublayerKind::attention ? "ln1.hook_normalized" : "ln2.hook_normalized"), h_BTC);
 }
 
-// Queries and keys before norm and rotation exist only inside a kernel, so the projection is computed again.
-void ActivationHooks::keep_projections(std::int64_t layer, const Var& h_BTC) {
-  const std::string q_name = block(layer) + "attn.hook_q", k_name = block(layer) + "attn.hook_k";
-  if (!read_.contains(q_name) && !read_.contains(k_name)) return;
-  const Parameter* weight = find_parameter(model_, block(layer) + "attention.qkv.weight");
-  const Parameter* bias = find_parameter(model_, block(layer) + "attention.qkv.bias");
-  SINK_CHECK(weight, "hook", "no parameter " + block(layer) + "attention.qkv.weight");
-  Var qkv_BTE = linear(h_BTC, *weight);
-  if (bias) qkv_BTE = add_bias(qkv_BTE, *bias);
-  const QueryKeyValue heads = split_heads(qkv_BTE, model_.sizes().heads, model_.sizes().key_heads());
-  keep(q_name, heads.q_BHTD.value());
-  keep(k_name, heads.k_BGTD.value());
+// Queries and keys, or their gradients, side by side with the values. Whether one was replaced.
+bool ActivationHooks::visit_heads(const std::string& prefix, const std::string& suffix, Tensor& qkv_BTE) {
+  auto [q_BHTD, k_BGTD, v_BGTD] = empty_heads(qkv_BTE, model_.sizes().heads, model_.sizes().key_heads());
+  split_heads(qkv_BTE, q_BHTD, k_BGTD, v_BGTD);
+  const bool q_replaced = visit(prefix + "hook_q" + suffix, q_BHTD),
+             k_replaced = visit(prefix + "hook_k" + suffix, k_BGTD);
+  if (!q_replaced && !k_replaced) return false;
+  qkv_BTE = Tensor::empty_like(qkv_BTE);
+  split_heads_backward(q_BHTD, k_BGTD, v_BGTD, qkv_BTE);
+  return true;
+}
+
+void ActivationHooks::projected_heads(std::int64_t layer, Var& qkv_BTE) {
+  const std::string prefix = block(layer) + "attn.";
+  auto wants_either = [&](const std::string& suffix) {
+    return wants(prefix + "hook_q" + suffix) || wants(prefix + "hook_k" + suffix);
+  };
+  if (Tensor x = qkv_BTE.value(); wants_either("") && visit_heads(prefix, "", x))
+    qkv_BTE = Var(x, Tape::active() != nullptr);
+  if (wants_either(kGrad)) on_gradient(qkv_BTE, [this, prefix](Tensor& dx) { return visit_heads(prefix, kGrad, dx); });
 }
 
 void ActivationHooks::projection_input(std::int64_t layer, SublayerKind kind, Var& y_BTF) {
@@ -196,16 +249,28 @@ void ActivationHooks::query_key_value(std::int64_t layer, Var& q_BHTD, Var& k_BG
 }
 
 void ActivationHooks::attention(AttentionPoint& point) {
-  const std::string prefix = block(point.layer) + "attn.";
-  if (read_.contains(prefix + "hook_attn_scores")) keep(prefix + "hook_attn_scores", attention_scores(point));
-  if (const std::string name = prefix + "hook_pattern"; wants(name)) {
-    Tensor pattern_BHTK = attention_pattern_of(point);
-    if (const Tensor other = replacement(name, pattern_BHTK); other.defined()) {
-      pattern_BHTK = other;
-      point.o_BHTD = Var(mix_values(point, pattern_BHTK));
-    }
-    keep(name, pattern_BHTK);
+  const std::string prefix = block(point.layer) + "attn.", pattern = prefix + "hook_pattern",
+                    scores = prefix + "hook_attn_scores";
+  const PatternShape shape(point);
+  if (wants(scores)) {
+    Tensor s_BHTK = traced(shape, point.trace(), &AttentionTrace::Key::s, -std::numeric_limits<double>::infinity());
+    visit(scores, s_BHTK);
   }
+  if (wants(pattern))
+    if (Tensor a_BHTK = attention_pattern_of(point); visit(pattern, a_BHTK))
+      point.o_BHTD = Var(mix_values(point, a_BHTK), Tape::active() != nullptr);
+  if (wants(scores + kGrad))
+    on_gradient(point.o_BHTD, [this, shape, name = scores + kGrad, trace = point.trace()](Tensor& do_BHTD) {
+      Tensor ds_BHTK = traced(shape, trace, &AttentionTrace::Key::ds, 0, do_BHTD);
+      visit(name, ds_BHTK);
+      return false;
+    });
+  if (wants(pattern + kGrad))
+    on_gradient(point.o_BHTD, [this, name = pattern + kGrad, values = KeyValues(point)](Tensor& do_BHTD) {
+      Tensor da_BHTK = pattern_gradient(values, do_BHTD);
+      visit(name, da_BHTK);
+      return false;
+    });
   visit(prefix + "hook_z", point.o_BHTD);
 }
 

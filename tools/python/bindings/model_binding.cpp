@@ -6,8 +6,10 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
+#include "autograd/tape.h"
 #include "engine/io/printable.h"
 #include "engine/storage.h"
 #include "engine/stored/stored_matrix.h"
@@ -29,10 +31,10 @@ namespace nb = nanobind;
 std::string text_of(const nb::bytes& utf8) { return {utf8.c_str(), utf8.size()}; }
 nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
 
-ModelHandle* load(const nb::bytes& path, const std::string& dtype, const std::string& device) {
+ModelHandle* load(const nb::bytes& path, const std::string& dtype, const std::string& device, bool gradients) {
   const std::string given = text_of(path);
   Computation computation;
-  return new ModelHandle(ModelHandle::load(given, dtype, device));
+  return new ModelHandle(ModelHandle::load(given, dtype, device, gradients));
 }
 
 std::vector<std::string> names_of(const ModelHandle& handle) {
@@ -42,28 +44,35 @@ std::vector<std::string> names_of(const ModelHandle& handle) {
   return activation_names(handle.model().sizes(), read_norms);
 }
 
-void check_names(const std::set<std::string>& names, const std::vector<std::string>& known, bool replaced) {
-  for (const std::string& name : names) check_activation_name(name, known, replaced);
-}
-
-nb::tuple forward(ModelHandle& handle, const Ids& ids_BT, const std::set<std::string>& read,
-                  const std::set<std::string>& replaced, const nb::object& function) {
+// A pass of `run`(hooks): the activations in its order, then their gradients.
+template <class Run>
+nb::dict run_with_hooks(const ModelHandle& handle, const std::set<std::string>& read,
+                        const std::set<std::string>& replaced, const nb::object& function, Run&& run) {
   const std::vector<std::string> known = names_of(handle);
-  check_names(read, known, false);
-  check_names(replaced, known, true);
-  const Tensor tokens_BT = tensor_of(ids_BT);
-  Tensor logits_BTV;
+  for (const std::string& name : read) check_activation_name(name, known, false);
+  for (const std::string& name : replaced) check_activation_name(name, known, true);
   std::map<std::string, Tensor> kept;
   {
     Computation computation;
     ActivationHooks hooks(handle.model(), read, replaced, function);
-    logits_BTV = handle.model().logits(tokens_BT, {.hooks = &hooks});
+    run(hooks);
     kept = hooks.take();
   }
-  nb::dict activations;
-  for (const std::string& name : known)  // in the order of the forward pass
-    if (const auto found = kept.find(name); found != kept.end())
-      activations[nb::str(name.c_str())] = array_of(found->second);
+  nb::dict arrays;
+  for (const char* suffix : {"", "_grad"})
+    for (const std::string& name : known)
+      if (const auto found = kept.find(name + suffix); found != kept.end())
+        arrays[nb::str(found->first.c_str())] = array_of(found->second);
+  return arrays;
+}
+
+nb::tuple forward(ModelHandle& handle, const Ids& ids_BT, const std::set<std::string>& read,
+                  const std::set<std::string>& replaced, const nb::object& function) {
+  const Tensor tokens_BT = tensor_of(ids_BT);
+  Tensor logits_BTV;
+  const nb::dict activations = run_with_hooks(handle, read, replaced, function, [&](ActivationHooks& hooks) {
+    logits_BTV = handle.model().logits(tokens_BT, {.hooks = &hooks});
+  });
   return nb::make_tuple(array_of(logits_BTV, true), activations);
 }
 
@@ -72,7 +81,8 @@ std::vector<std::int32_t> stops_of(ModelHandle& handle) {
 }
 
 std::vector<std::int32_t> generate(ModelHandle& handle, const std::vector<std::int32_t>& prompt, std::int64_t tokens,
-                                   double temperature, double top_p, std::uint64_t seed, bool stop) {
+                                   double temperature, double top_p, std::uint64_t seed, bool stop,
+                                   const nb::object& step) {
   Computation computation;
   check_tokens(Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(prompt.size())}, prompt),
                handle.model().sizes().vocabulary);
@@ -87,7 +97,11 @@ std::vector<std::int32_t> generate(ModelHandle& handle, const std::vector<std::i
     check_signals();
   }
   return continue_text(reader, unread, tokens, {.temperature = temperature, .top_p = top_p, .seed = seed}, stops,
-                       [](std::int32_t) { check_signals(); })
+                       [&](std::int32_t) {
+                         check_signals();
+                         nb::gil_scoped_acquire acquired;
+                         if (!step.is_none()) step();
+                       })
       .ids;
 }
 
@@ -116,24 +130,34 @@ std::tuple<double, double, double> train_step(ModelHandle& handle, const Ids& id
   return {step.loss, step.gradient_norm, step.learning_rate};
 }
 
-// The mean over the targets, or with `per_token` that of each target (B, T).
-nb::object loss(ModelHandle& handle, const Ids& ids_BT, const Ids& targets_BT, const std::set<std::string>& replaced,
-                const nb::object& function, bool per_token) {
-  check_names(replaced, names_of(handle), true);
-  const Tensor tokens_BT = tensor_of(ids_BT), next_BT = tensor_of(targets_BT);
+// Runs the backward pass, and drops the gradients of parameters, which a step of training would add to its own.
+void run_backward(ParameterArena& parameters, Tape& tape, const Var& loss) {
+  struct Clear {
+    ParameterArena& parameters;
+    ~Clear() { parameters.clear_gradients(); }
+  } clear{parameters};
+  tape.backward(loss);
+}
+
+// The mean over the targets, or with `per_token` that of each target (B, T), and activations; with gradients where
+// `read` or `replaced` has one.
+nb::tuple loss(ModelHandle& handle, const Ids& ids_BT, const Ids& targets_BT, const std::set<std::string>& read,
+               const std::set<std::string>& replaced, const nb::object& function, bool per_token) {
+  const Batch batch{tensor_of(ids_BT), tensor_of(targets_BT), handle.model().sizes().vocabulary};
   Tensor losses_BT;
   double mean = 0;
-  {
-    Computation computation;
-    const std::set<std::string> none;
-    ActivationHooks hooks(handle.model(), none, replaced, function);
-    mean = handle.model()
-               .loss({tokens_BT, next_BT, handle.model().sizes().vocabulary}, 1, {.hooks = &hooks},
-                     per_token ? &losses_BT : nullptr)
-               .value()
-               .item();
-  }
-  return per_token ? array_of(losses_BT, true) : nb::cast(mean);
+  const nb::dict activations = run_with_hooks(handle, read, replaced, function, [&](ActivationHooks& hooks) {
+    std::optional<Tape> tape;
+    if (hooks.wants_gradients()) tape.emplace();
+    ParameterArena& parameters = handle.model().parameters();
+    if (tape && std::ranges::any_of(parameters, [](const auto& parameter) { return parameter->stored() != nullptr; }))
+      throw Error("the weights stay in their file, and have no gradients there: load the model with gradients=True",
+                  Exit::usage);
+    const Var loss = handle.model().loss(batch, 1, {.hooks = &hooks}, per_token ? &losses_BT : nullptr);
+    mean = loss.value().item();
+    if (tape) run_backward(parameters, *tape, loss);
+  });
+  return nb::make_tuple(per_token ? array_of(losses_BT, true) : nb::cast(mean), activations);
 }
 
 // The n-th token after the prompt, as generate chooses it.
@@ -246,7 +270,7 @@ void add_model(nb::module_& module) {
           nb::arg("ids"))
       .def("forward", &forward, nb::arg("ids"), nb::arg("read"), nb::arg("replaced"), nb::arg("function").none())
       .def("generate", &generate, nb::arg("prompt"), nb::arg("max_new_tokens"), nb::arg("temperature"),
-           nb::arg("top_p"), nb::arg("seed"), nb::arg("stop"))
+           nb::arg("top_p"), nb::arg("seed"), nb::arg("stop"), nb::arg("step").none())
       .def("stop_tokens",
            [](ModelHandle& m) {
              Computation computation;
@@ -262,8 +286,8 @@ void add_model(nb::module_& module) {
              for (const auto& parameter : m.model().parameters()) names.push_back(parameter->name());
              return names;
            })
-      .def("loss", &loss, nb::arg("ids"), nb::arg("targets"), nb::arg("replaced"), nb::arg("function").none(),
-           nb::arg("per_token"))
+      .def("loss", &loss, nb::arg("ids"), nb::arg("targets"), nb::arg("read"), nb::arg("replaced"),
+           nb::arg("function").none(), nb::arg("per_token"))
       .def("train_step", &train_step, nb::arg("ids"), nb::arg("targets"))
       .def(
           "save",
@@ -274,7 +298,7 @@ void add_model(nb::module_& module) {
           },
           nb::arg("path"))
       .def("parameter", &parameter, nb::arg("name"), nb::sig("def parameter(self, name: str) -> numpy.ndarray"));
-  module.def("load", &load, nb::arg("path"), nb::arg("dtype"), nb::arg("device"));
+  module.def("load", &load, nb::arg("path"), nb::arg("dtype"), nb::arg("device"), nb::arg("gradients"));
   module.def("ablation", &ablation, nb::arg("name"), nb::arg("settings_toml"), nb::arg("vocabulary"));
   module.def("ablation_names", [] {
     std::vector<std::string> names;

@@ -28,11 +28,13 @@ std::string precision_of(const std::string& dtype) {
 
 }  // namespace
 
-ModelHandle ModelHandle::load(const std::string& given, const std::string& dtype, const std::string& device) {
+ModelHandle ModelHandle::load(const std::string& given, const std::string& dtype, const std::string& device,
+                              bool gradients) {
   const std::string precision = precision_of(dtype), path = model_path(given);
   check_device(device, precision, false);
   const Ablation& ablation = ablation_of_model(path);
-  return {ablation, load_evaluated(path, ablation, stored_type(precision), device_named(device))};
+  return {ablation,
+          load_evaluated(path, ablation, stored_type(precision), device_named(device), {.in_place = !gradients})};
 }
 
 ModelHandle::ModelHandle(const Ablation& ablation, EvaluatedModel evaluated)

@@ -15,8 +15,10 @@ namespace sink::python {
 
 class ModelHandle {
  public:
-  // `given`: see model_path. `dtype`: float32, float64 or bfloat16. Throws Error like load_evaluated.
-  static ModelHandle load(const std::string& given, const std::string& dtype, const std::string& device);
+  // `given`: see model_path. `dtype`: float32, float64 or bfloat16. `gradients`: of all weights, which
+  // then are read to memory. Throws Error like load_evaluated.
+  static ModelHandle load(const std::string& given, const std::string& dtype, const std::string& device,
+                          bool gradients);
   // A new model without a tokenizer, which these settings draw and train. Throws Error like settings_of.
   static ModelHandle make(const std::string& ablation, const std::string& settings_toml, std::int64_t vocabulary);
 

@@ -20,6 +20,8 @@ from sinklab.model import Model, Tokens, TrainStep, load, set_threads
 from sinklab.run import Maps, Run
 from sinklab.sink import SinkScores, sink_scores
 from sinklab.sums import AttentionSums, attention_sums
+from sinklab.texts import set_progress
 
 __all__ = ["ActivationCache", "AttentionSums", "BigramBackcopy", "Checkpoint", "Error", "Maps", "Model", "Run", "SinkScores", "Tokens",
-           "TrainStep", "__version__", "ablation", "ablation_names", "attention_sums", "load", "set_threads", "sink_scores"]
+           "TrainStep", "__version__", "ablation", "ablation_names", "attention_sums", "load", "set_progress", "set_threads",
+           "sink_scores"]

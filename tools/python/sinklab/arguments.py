@@ -49,7 +49,7 @@ def array_of(what: str, values: Any) -> np.ndarray:
     except ValueError:
         array = np.empty(0, dtype=object)
     if array.dtype.kind == "O" and isinstance(values, (list, tuple)) and any(isinstance(v, (list, tuple, np.ndarray)) for v in values):
-        raise Error(f"expected {what}, got lists of unequal length; give sequences of one length, or one at a time")
+        raise Error(f"expected {what}, got lists of unequal length; give sequences of one length, one at a time, or padded with an attention_mask")
     return array
 
 
@@ -68,3 +68,18 @@ def token_ids(ids: Any, vocabulary: int) -> np.ndarray:
         bad = array.min() if array.min() < 0 else array.max()
         raise Error(f"expected token ids from 0 to {vocabulary - 1}, got {bad}")
     return np.ascontiguousarray(np.atleast_2d(array), dtype=np.int32)
+
+
+def places_of_texts(attention_mask: Any, shape: tuple[int, ...]) -> list[slice]:
+    """Where the text of each row is. Throws sinklab.Error for a mask that is no single run of ones in every row."""
+    mask = np.atleast_2d(array_of(f"an attention_mask of shape {shape}", attention_mask))
+    if mask.shape != shape or mask.dtype.kind not in "iub" or not np.isin(mask, (0, 1)).all():
+        raise Error(f"expected an attention_mask of zeros and ones of shape {shape}, got {mask.dtype} of shape {mask.shape}")
+    places = []
+    for row, of_row in enumerate(mask):
+        ones = np.flatnonzero(of_row)
+        if len(ones) == 0 or ones[-1] - ones[0] + 1 != len(ones):
+            raise Error(f"row {row} of the attention_mask has {'no token' if len(ones) == 0 else 'zeros inside of its text'}: expected the "
+                        "ones of one text, with zeros before or after it")
+        places.append(slice(int(ones[0]), int(ones[-1]) + 1))
+    return places

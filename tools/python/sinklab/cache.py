@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from sinklab._core import Error
-from sinklab.names import Key, full_name, heads_first
+from sinklab.names import GRAD, Key, full_name, heads_first
 
 
 class ActivationCache(Mapping):
@@ -37,6 +37,8 @@ class ActivationCache(Mapping):
       ``attn_out`` and ``mlp_out`` are before a norm that follows the sublayer (Gemma 3, sandwich norm).
     - ``z`` is the pattern times the values, before a learned value bias and before a gate.
     - ``resid_mid`` exists where the blocks are pre-norm. It is resid_pre + attn_out.
+    - With ``incl_bwd=True`` a cache also has the gradients of the loss: ``cache["z_grad", l]``, full name
+      ``blocks.l.attn.hook_z_grad``. That of a pattern is as in TransformerLens: also of keys that a query does not see.
     - A model with extra tokens (a sink token) has them before the text. An extra key is the first key of patterns.
 
     Arrays are float32, or float64 for a model of that dtype. They share the engine's memory and are read-only: ``.copy()``
@@ -64,22 +66,28 @@ class ActivationCache(Mapping):
 
     def __getitem__(self, key: Key) -> np.ndarray:
         name = self._name(key)
-        if name in self._activations:
-            return self._activations[name]
-        if name.endswith(".hook_resid_mid"):
-            if not self._pre_norm:
-                raise KeyError(f"{name}: the blocks of this model are not pre-norm, so there is no resid_mid")
-            block = name.removesuffix("hook_resid_mid")
-            return self[block + "hook_resid_pre"] + self[block + "hook_attn_out"]
-        raise KeyError(f"{name} is not in the cache: run_with_cache(..., names=...) chooses what is kept")
+        terms = self._terms(name)
+        if terms != [name] and not self._pre_norm:
+            raise KeyError(f"{name}: the blocks of this model are not pre-norm, so there is no resid_mid")
+        for term in terms:
+            if term not in self._activations:
+                raise KeyError(f"{term} is not in the cache: run_with_cache(..., names=...) chooses what is kept"
+                               + (", and incl_bwd=True adds gradients" if name.endswith(GRAD) else ""))
+        first, *rest = (self._activations[term] for term in terms)
+        return first + rest[0] if rest else first
+
+    def _terms(self, name: str) -> list[str]:
+        """The activations that sum to it: itself, but for resid_mid = resid_pre + attn_out, whose gradient attn_out has."""
+        block, mid, grad = name.rpartition("hook_resid_mid")
+        if not mid:
+            return [name]
+        return [block + "hook_attn_out" + grad] if grad else [block + "hook_resid_pre", block + "hook_attn_out"]
 
     def __contains__(self, key: object) -> bool:
         try:
             name = self._name(key)  # type: ignore[arg-type]
-            block = name.removesuffix("hook_resid_mid")
-            computed = block != name and self._pre_norm
-            parts = [block + "hook_resid_pre", block + "hook_attn_out"] if computed else [name]
-            return all(part in self._activations for part in parts)
+            terms = self._terms(name)
+            return (self._pre_norm or terms == [name]) and all(term in self._activations for term in terms)
         except (KeyError, TypeError, ValueError):
             return False
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Optional, Union, overload
 
 import numpy as np
 
 from sinklab import _core
 from sinklab._core import Error
-from sinklab.arguments import array_of, file_name, real, token_ids, utf8, whole
+from sinklab.arguments import array_of, file_name, places_of_texts, real, token_ids, utf8, whole
 from sinklab.cache import ActivationCache
 from sinklab.config import Config
-from sinklab.names import Key, full_name, heads_first
-from sinklab.texts import Ids, Input, TextMethods, Texts, is_texts, of_each
+from sinklab.names import GRAD, Key, full_name, heads_first
+from sinklab.texts import Ids, Input, Progress, TextMethods, Texts, is_texts, of_each
 from sinklab.weights import Weights
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 Hook = Callable[[np.ndarray, str], Optional[np.ndarray]]
 Names = Union[None, Key, Iterable[Key], Callable[[str], bool]]
 Hooks = Iterable[tuple[Names, Hook]]
+Mask = Union[None, Sequence[int], Sequence[Sequence[int]], np.ndarray]
 ReturnType = Literal["logits", "loss", "both", None]
 
 
@@ -41,7 +42,7 @@ class TrainStep(NamedTuple):
     learning_rate: float
 
 
-def load(path: str | os.PathLike, dtype: str = "float32", device: str = "cpu") -> Model:
+def load(path: str | os.PathLike, dtype: str = "float32", device: str = "cpu", gradients: bool = False) -> Model:
     """Loads a model.
 
     Args:
@@ -50,6 +51,8 @@ def load(path: str | os.PathLike, dtype: str = "float32", device: str = "cpu") -
             is downloaded.
         dtype: "float32"; "float64", plain loops in double for checks; or "bfloat16".
         device: "cpu", or "cuda" in a build that has it.
+        gradients: reads all weights to memory, as passes with gradients need. Without it, those of a GGUF file or a folder
+            stay there in float32 and bfloat16, decoded in every pass.
 
     Raises:
         sinklab.Error: the file is missing, damaged or of a model that Sinklab does not have.
@@ -57,7 +60,7 @@ def load(path: str | os.PathLike, dtype: str = "float32", device: str = "cpu") -
     for name, value in (("dtype", dtype), ("device", device)):
         if not isinstance(value, str):
             raise Error(f"{name} must be a text, such as {'float32' if name == 'dtype' else 'cpu'}, got {value!r}")
-    return Model(_core.load(file_name(path), dtype, device), os.fsdecode(path))
+    return Model(_core.load(file_name(path), dtype, device, bool(gradients)), os.fsdecode(path))
 
 
 def set_threads(count: int) -> None:
@@ -102,66 +105,108 @@ class Model(Weights, TextMethods):
         return Tokens(ids[0], self._core.token_texts(ids[0].tolist()))
 
     @overload
-    def __call__(self, input: Input, return_type: Literal["logits"] = "logits") -> np.ndarray: ...
+    def __call__(self, input: Input, return_type: Literal["logits"] = "logits", attention_mask: Mask = None) -> np.ndarray: ...
     @overload
     def __call__(self, input: Texts, return_type: Literal["logits"] = "logits") -> list[np.ndarray]: ...
     @overload
-    def __call__(self, input: Input, return_type: Literal["loss"]) -> float: ...
+    def __call__(self, input: Input, return_type: Literal["loss"], attention_mask: Mask = None) -> float: ...
     @overload
     def __call__(self, input: Texts, return_type: Literal["loss"]) -> list[float]: ...
     @overload
-    def __call__(self, input: Input, return_type: Literal["both"]) -> tuple[np.ndarray, float]: ...
+    def __call__(self, input: Input, return_type: Literal["both"], attention_mask: Mask = None) -> tuple[np.ndarray, float]: ...
     @overload
     def __call__(self, input: Texts, return_type: Literal["both"]) -> list[tuple[np.ndarray, float]]: ...
     @overload
-    def __call__(self, input: Input | Texts, return_type: None) -> None: ...
+    def __call__(self, input: Input | Texts, return_type: None, attention_mask: Mask = None) -> None: ...
 
-    def __call__(self, input: Any, return_type: Any = "logits") -> Any:
+    def __call__(self, input: Any, return_type: Any = "logits", attention_mask: Mask = None) -> Any:
         """The logits: (pos, d_vocab) for a text or ids (pos,), else (batch, pos, d_vocab); of a list of texts, a list.
 
         Args:
             input: a text, a list of texts, or token ids.
             return_type: "logits"; "loss", as ``loss`` gives it; "both", a pair whose loss is that of the logits, in double; or
                 None.
+            attention_mask: of padded token ids, of their shape: 1 at the tokens of a text, 0 before or after them. Each text
+                gives what it gives alone, with positions from its first token on; logits and losses of padding are NaN.
         """
-        return self.run_with_hooks(input, (), return_type)
+        if attention_mask is None:
+            return self.run_with_hooks(input, (), return_type)
+        self._require_return_type(return_type)
+        ids, places = self._padded(input, attention_mask)
+        if return_type == "loss":
+            return self.loss(input, attention_mask=attention_mask)
+        rows = [self._run(ids[n, place], set(), {})[0] for n, place in enumerate(places)]
+        logits = np.full((*ids.shape, self.cfg["d_vocab"]), np.nan, dtype=rows[0].dtype)
+        following = np.full_like(ids, -1)
+        for n, place in enumerate(places):
+            logits[n, place] = rows[n]
+            if return_type == "both" and place.stop - place.start > 1:
+                following[n, place] = self._ids_and_targets(ids[n, place], None)[1][0]
+        logits = logits if np.ndim(input) == 2 else logits[0]
+        return None if return_type is None else (logits, _cross_entropy(logits, following)) if return_type == "both" else logits
 
+    def _padded(self, input: Input, attention_mask: Mask) -> tuple[np.ndarray, list[slice]]:
+        if isinstance(input, str) or is_texts(input):
+            raise Error("attention_mask is of token ids: texts of any lengths are a list, without a mask")
+        ids = self._ids(input)
+        return ids, places_of_texts(attention_mask, ids.shape)
+
+    @overload
     def run_with_cache(self, input: Input, names: Names = None, *, names_filter: Names = None, fwd_hooks: Hooks = (),
-                       return_type: ReturnType = "logits") -> tuple[Any, ActivationCache]:
-        """The logits, and the activations.
+                       return_type: ReturnType = "logits", incl_bwd: bool = False) -> tuple[Any, ActivationCache]: ...
+    @overload
+    def run_with_cache(self, input: Texts, names: Names = None, *, names_filter: Names = None, fwd_hooks: Hooks = (),
+                       return_type: ReturnType = "logits", incl_bwd: bool = False) -> list[tuple[Any, ActivationCache]]: ...
+
+    def run_with_cache(self, input: Any, names: Names = None, *, names_filter: Names = None, fwd_hooks: Hooks = (),
+                       return_type: ReturnType = "logits", incl_bwd: bool = False) -> Any:
+        """The logits, and the activations: a pair; of a list of texts, a list of pairs.
 
         Args:
-            input: a text or token ids.
+            input: a text, a list of texts, or token ids.
             names: what to keep: a name, names, or a function of the full name, such as
                 ``lambda name: name.endswith("hook_pattern")``. By default all but attn_scores, which are slow. Names can
                 be short: "pattern" (of every layer) or ("pattern", 3).
             names_filter: TransformerLens's word for ``names``.
             fwd_hooks: as in run_with_hooks. The cache has what they return.
             return_type: what comes before the cache, as in a call; a loss is that of the logits, in double.
+            incl_bwd: also keeps the gradient of ``loss(input)`` with respect to each of the activations, under its name
+                with ``_grad`` after it. Needs return_type="loss" or None.
+
+        >>> loss, cache = model.run_with_cache("Hello world", return_type="loss", incl_bwd=True)
+        >>> cache["resid_pre_grad", 3]
         """
         if names is not None and names_filter is not None:
             raise Error("names and names_filter are the same argument: give one of them")
         self._require_return_type(return_type)
         kept = self._chosen(names_filter if names is None else names)
-        logits, activations = self._run(input, kept, self._hooks(fwd_hooks))
+        if is_texts(input):
+            pairs = _pairs("fwd_hooks", fwd_hooks)
+            return of_each(input, lambda text: self.run_with_cache(text, kept, fwd_hooks=pairs, return_type=return_type,
+                                                                   incl_bwd=incl_bwd))
+        hooks = self._hooks("fwd_hooks", fwd_hooks)
+        if incl_bwd:
+            loss, activations = self._run_backward("incl_bwd", input, return_type, kept, hooks, {})
+            return (None if return_type is None else loss), self._cache(activations)
+        logits, activations = self._run(input, kept, hooks)
         return self._returned(input, logits, return_type), self._cache(activations)
 
     @overload
-    def run_with_hooks(self, input: Input, fwd_hooks: Hooks, return_type: Literal["logits"] = "logits") -> np.ndarray: ...
+    def run_with_hooks(self, input: Input, fwd_hooks: Hooks = (), return_type: Literal["logits"] = "logits") -> np.ndarray: ...
     @overload
-    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks, return_type: Literal["logits"] = "logits") -> list[np.ndarray]: ...
+    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks = (), return_type: Literal["logits"] = "logits") -> list[np.ndarray]: ...
     @overload
-    def run_with_hooks(self, input: Input, fwd_hooks: Hooks, return_type: Literal["loss"]) -> float: ...
+    def run_with_hooks(self, input: Input, fwd_hooks: Hooks = (), *, return_type: Literal["loss"], bwd_hooks: Hooks = ()) -> float: ...
     @overload
-    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks, return_type: Literal["loss"]) -> list[float]: ...
+    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks = (), *, return_type: Literal["loss"], bwd_hooks: Hooks = ()) -> list[float]: ...
     @overload
-    def run_with_hooks(self, input: Input, fwd_hooks: Hooks, return_type: Literal["both"]) -> tuple[np.ndarray, float]: ...
+    def run_with_hooks(self, input: Input, fwd_hooks: Hooks = (), *, return_type: Literal["both"]) -> tuple[np.ndarray, float]: ...
     @overload
-    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks, return_type: Literal["both"]) -> list[tuple[np.ndarray, float]]: ...
+    def run_with_hooks(self, input: Texts, fwd_hooks: Hooks = (), *, return_type: Literal["both"]) -> list[tuple[np.ndarray, float]]: ...
     @overload
-    def run_with_hooks(self, input: Input | Texts, fwd_hooks: Hooks, return_type: None) -> None: ...
+    def run_with_hooks(self, input: Input | Texts, fwd_hooks: Hooks = (), *, return_type: None, bwd_hooks: Hooks = ()) -> None: ...
 
-    def run_with_hooks(self, input: Any, fwd_hooks: Hooks, return_type: Any = "logits") -> Any:
+    def run_with_hooks(self, input: Any, fwd_hooks: Hooks = (), return_type: Any = "logits", bwd_hooks: Hooks = ()) -> Any:
         """The logits of a forward pass in which functions replace activations.
 
         Args:
@@ -170,6 +215,9 @@ class Model(Weights, TextMethods):
                 of the same shape, or changes ``activation`` in place and returns None. A replaced pattern is multiplied
                 with the values as it is: rows need not sum to one.
             return_type: as in a call.
+            bwd_hooks: the same for the gradient of the loss with respect to an activation: ``hook(gradient, name)`` reads
+                it, or replaces what flows on to earlier activations. Those of attn_scores and patterns are read-only. Needs
+                return_type="loss" or None.
 
         >>> def no_sink(pattern, name):
         ...     pattern[..., 0] = 0
@@ -177,12 +225,17 @@ class Model(Weights, TextMethods):
         """
         self._require_return_type(return_type)
         if is_texts(input):
-            pairs = list(fwd_hooks)
-            results = of_each(input, lambda text: self.run_with_hooks(text, pairs, return_type))
+            pairs, back = _pairs("fwd_hooks", fwd_hooks), _pairs("bwd_hooks", bwd_hooks)
+            results = of_each(input, lambda text: self.run_with_hooks(text, pairs, return_type=return_type, bwd_hooks=back))
             return None if return_type is None else results
+        backward = self._hooks("bwd_hooks", bwd_hooks)
+        if backward:
+            hooks = self._hooks("fwd_hooks", fwd_hooks)
+            loss, _ = self._run_backward("bwd_hooks", input, return_type, set(), hooks, backward)
+            return None if return_type is None else loss
         if return_type == "loss":
             return self.loss(input, fwd_hooks=fwd_hooks)
-        return self._returned(input, self._run(input, set(), self._hooks(fwd_hooks))[0], return_type)
+        return self._returned(input, self._run(input, set(), self._hooks("fwd_hooks", fwd_hooks))[0], return_type)
 
     def generate(self, prompt: Input, max_new_tokens: int = 32, temperature: float = 0, top_p: float | None = None,
                  seed: int | None = None, stop_at_eos: bool = True, fwd_hooks: Hooks = ()) -> str | np.ndarray:
@@ -209,11 +262,13 @@ class Model(Weights, TextMethods):
         if ids.shape[1] > self.cfg["n_ctx"]:
             raise Error(f"the prompt has {ids.shape[1]} tokens, and the model has a context of {self.cfg['n_ctx']}")
         before = ids[0].tolist()
-        hooks = self._hooks(fwd_hooks)
-        if hooks:
-            new = self._generated_with_hooks(ids, most, (temperature, top_p, seed), bool(stop_at_eos), hooks)
-        else:
-            new = self._core.generate(before, most, temperature, top_p, seed, bool(stop_at_eos))
+        hooks = self._hooks("fwd_hooks", fwd_hooks)
+        with Progress("token", most) as progress:
+            if hooks:
+                new = self._generated_with_hooks(ids, most, (temperature, top_p, seed), bool(stop_at_eos), hooks, progress)
+            else:
+                step = progress.step if progress.shown else None
+                new = self._core.generate(before, most, temperature, top_p, seed, bool(stop_at_eos), step)
         if not isinstance(prompt, str):
             return np.concatenate([ids[0], np.array(new, dtype=np.int32)])
         # Decoded after the prompt: some tokenizers leave out a space at the beginning of a text.
@@ -221,7 +276,7 @@ class Model(Weights, TextMethods):
         return prompt + self._core.decode(before + new)[start:].decode("utf-8", "replace")
 
     def _generated_with_hooks(self, ids_1T: np.ndarray, most: int, sampling: tuple[float, float, int], stop: bool,
-                              hooks: dict[str, list[Hook]]) -> list[int]:
+                              hooks: dict[str, list[Hook]], progress: Progress) -> list[int]:
         stops = self._core.stop_tokens() if stop else []
         new: list[int] = []
         while len(new) < most and ids_1T.shape[1] <= self.cfg["n_ctx"]:
@@ -229,6 +284,7 @@ class Model(Weights, TextMethods):
             if token in stops:
                 break
             new.append(token)
+            progress.step()
             ids_1T = np.append(ids_1T, np.array([[token]], dtype=np.int32), 1)
         return new
 
@@ -247,17 +303,20 @@ class Model(Weights, TextMethods):
         return SinkScores._of_tables(self._core.sink_scores(self._ids(input)))
 
     @overload
-    def loss(self, input: Input, targets: Ids | None = None, per_token: Literal[False] = False, fwd_hooks: Hooks = ()) -> float: ...
+    def loss(self, input: Input, targets: Ids | None = None, per_token: Literal[False] = False, fwd_hooks: Hooks = (),
+             attention_mask: Mask = None) -> float: ...
     @overload
     def loss(self, input: Texts, targets: None = None, per_token: Literal[False] = False,
              fwd_hooks: Hooks = ()) -> list[float]: ...
     @overload
-    def loss(self, input: Input, targets: Ids | None = None, *, per_token: Literal[True], fwd_hooks: Hooks = ()) -> np.ndarray: ...
+    def loss(self, input: Input, targets: Ids | None = None, *, per_token: Literal[True], fwd_hooks: Hooks = (),
+             attention_mask: Mask = None) -> np.ndarray: ...
     @overload
     def loss(self, input: Texts, targets: None = None, *, per_token: Literal[True],
              fwd_hooks: Hooks = ()) -> list[np.ndarray]: ...
 
-    def loss(self, input: Any, targets: Ids | None = None, per_token: bool = False, fwd_hooks: Hooks = ()) -> Any:
+    def loss(self, input: Any, targets: Ids | None = None, per_token: bool = False, fwd_hooks: Hooks = (),
+             attention_mask: Mask = None) -> Any:
         """The mean cross-entropy in nats of the targets; by default of the next tokens. Of a list of texts, a list.
 
         Args:
@@ -267,15 +326,28 @@ class Model(Weights, TextMethods):
             per_token: instead of the mean the losses (pos - 1,) or (batch, pos - 1) of the next tokens; with targets, those of
                 the shape of the ids. NaN where there is no target.
             fwd_hooks: as in run_with_hooks.
+            attention_mask: as in a call, instead of targets: the mean over the tokens of all texts.
         """
+        if attention_mask is not None:
+            if targets is not None:
+                raise Error("attention_mask and targets both leave out padding: give one of them")
+            ids, places = self._padded(input, attention_mask)
+            pairs = _pairs("fwd_hooks", fwd_hooks)
+            losses = np.full(ids[:, 1:].shape, np.nan)
+            for n, place in enumerate(places):
+                if place.stop - place.start > 1:
+                    losses[n, place.start:place.stop - 1] = self.loss(ids[n, place], per_token=True, fwd_hooks=pairs)
+            if np.isnan(losses).all():
+                raise Error("no text of the attention_mask has two tokens, so none has a target")
+            return float(np.nanmean(losses)) if not per_token else losses if np.ndim(input) == 2 else losses[0]
         if is_texts(input):
             if targets is not None:
                 raise Error("a list of texts has no targets: give token ids with their targets, one sequence at a time")
-            pairs = list(fwd_hooks)
+            pairs = _pairs("fwd_hooks", fwd_hooks)
             return of_each(input, lambda text: self.loss(text, per_token=per_token, fwd_hooks=pairs))
         ids, following = self._ids_and_targets(input, targets)
-        hooks = self._hooks(fwd_hooks)
-        found: Any = self._core.loss(ids, following, set(hooks), _replace(hooks) if hooks else None, bool(per_token))
+        hooks = self._hooks("fwd_hooks", fwd_hooks)
+        found: Any = self._core.loss(ids, following, set(), set(hooks), _replace(hooks) if hooks else None, bool(per_token))[0]
         if not per_token:
             return found
         losses = np.where(following == -1, np.nan, found)
@@ -332,6 +404,24 @@ class Model(Weights, TextMethods):
         logits, activations = self._core.forward(ids, read, set(hooks), _replace(hooks) if hooks else None)
         return (logits if np.ndim(given) == 2 else logits[0]), activations
 
+    def _run_backward(self, argument: str, given: Input, return_type: ReturnType, read: set[str], hooks: dict[str, list[Hook]],
+                      backward: dict[str, list[Hook]]) -> tuple[float, dict]:
+        """A pass and its backward pass, which keeps `read` with their gradients, or calls the hooks of gradients."""
+        if return_type not in ("loss", None):
+            raise Error(f'{argument} needs the gradient of the loss: give return_type="loss" or None, got {return_type!r}')
+        known = self.activation_names()
+        last = max(hooks, key=known.index, default=known[0])
+        for name in read | set(backward):
+            if known.index(name) < known.index(last):
+                raise Error(f"the gradient of {name} passes through the hook of {last}, whose derivative is not known: choose "
+                            "activations from there on")
+        ids, following = self._ids_and_targets(given, None)
+        of_pass = [name for name in known if not name.endswith(("pattern", "attn_scores"))]  # about what the tape keeps
+        self._require_memory([*read, *read, *of_pass], *ids.shape)
+        replaced = hooks | {name + GRAD: functions for name, functions in backward.items()}
+        kept = read | {name + GRAD for name in read}
+        return self._core.loss(ids, following, kept, set(replaced), _replace(replaced) if replaced else None, False)
+
     @staticmethod
     def _require_return_type(return_type: Any) -> None:
         if return_type not in ("logits", "loss", "both", None):
@@ -343,7 +433,7 @@ class Model(Weights, TextMethods):
         loss = _cross_entropy(logits, self._ids_and_targets(given, None)[1])
         return loss if return_type == "loss" else (logits, loss)
 
-    def _require_memory(self, names: set[str], batch: int, positions: int) -> None:
+    def _require_memory(self, names: Iterable[str], batch: int, positions: int) -> None:
         """Refuses logits and activations that do not fit, since Linux would end the process instead."""
         c, positions = self.cfg, positions + self.cfg["extra_tokens"]
         heads, keys = c["n_heads"], c["n_key_value_heads"]
@@ -387,6 +477,8 @@ class Model(Weights, TextMethods):
                 raise Error(f"the model has layers 0 to {layers - 1}, got {key[1]}")
             key = (key[0], key[1] % layers, *key[2:])
         name = full_name(key)
+        if name.endswith(GRAD):
+            raise Error(f"{key!r} names a gradient: give the name of its activation, and incl_bwd=True or bwd_hooks")
         if name in known or (isinstance(key, tuple) and len(key) > 1):
             return [name]
         try:
@@ -395,15 +487,27 @@ class Model(Weights, TextMethods):
         except Error:
             raise Error(f"there is no activation {name!r}: model.activation_names() lists them") from None
 
-    def _hooks(self, fwd_hooks: Iterable[tuple[Names, Hook]]) -> dict[str, list[Hook]]:
+    def _hooks(self, argument: str, given: Hooks) -> dict[str, list[Hook]]:
         hooks: dict[str, list[Hook]] = {}
-        for pair in fwd_hooks:
-            if not isinstance(pair, (tuple, list)) or len(pair) != 2 or not callable(pair[1]):
-                raise Error(f"fwd_hooks is a list of pairs of a name and a function, got {pair!r} in it")
-            names, function = pair
+        for names, function in _pairs(argument, given):
             for name in self._chosen(names):
                 hooks.setdefault(name, []).append(function)
         return hooks
+
+
+def _pairs(argument: str, given: Any) -> list[tuple[Names, Hook]]:
+    expected = f"{argument} is a list of pairs of a name and a function, such as [(\"pattern\", hook)]"
+    if isinstance(given, (str, bytes, dict)) or not isinstance(given, Iterable):
+        raise Error(f"{expected}, got {given!r}")
+    pairs = list(given)
+    if isinstance(given, tuple) and len(pairs) == 2 and callable(pairs[1]) and not isinstance(pairs[0], (tuple, list)):
+        raise Error(f"{expected}, got one pair: put it into a list")
+    for pair in pairs:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise Error(f"{expected}, got {pair!r} in it")
+        if not callable(pair[1]):
+            raise Error(f"{expected}, got {pair[1]!r} instead of a function")
+    return pairs
 
 
 def _available_memory() -> float:
@@ -425,21 +529,25 @@ def _cross_entropy(logits: np.ndarray, targets: np.ndarray) -> float:
     return float(np.mean(losses))
 
 
-def _replace(hooks: dict[str, list[Hook]]) -> Callable[[np.ndarray, str], np.ndarray]:
+def _replace(hooks: dict[str, list[Hook]]) -> Callable[[np.ndarray, str], np.ndarray | None]:
     """One function for the engine, in its layout and types."""
 
-    def function(engine_array: np.ndarray, name: str) -> np.ndarray:
+    def function(engine_array: np.ndarray, name: str) -> np.ndarray | None:
         swap = heads_first(name)
-        array = np.swapaxes(engine_array, 1, 2) if swap else engine_array
+        array, plain = np.swapaxes(engine_array, 1, 2) if swap else engine_array, name.removesuffix(GRAD)
         for hook in hooks[name]:
-            returned = hook(array, name)
+            returned = hook(array, plain)
             if returned is None:
                 continue
-            returned = array_of(f"None or floats of shape {array.shape} from the hook of {name}", returned)
+            if not engine_array.flags.writeable:
+                raise Error(f"the gradient of {plain} can be read, but not replaced: its hook must return None")
+            returned = array_of(f"None or floats of shape {array.shape} from the hook of {plain}", returned)
             if returned.shape != array.shape or returned.dtype.kind not in "fiu":
-                raise Error(f"the hook of {name} returned {returned.dtype} of shape {returned.shape}: "
+                raise Error(f"the hook of {plain} returned {returned.dtype} of shape {returned.shape}: "
                             f"expected None or floats of shape {array.shape}")
             array = returned
+        if not engine_array.flags.writeable:
+            return None
         return np.ascontiguousarray(np.swapaxes(array, 1, 2) if swap else array, dtype=engine_array.dtype)
 
     return function

@@ -10,6 +10,8 @@ from sinklab._core import Error
 
 Key = Union[str, tuple]
 
+GRAD = "_grad"  # ends the name of the gradient of an activation
+
 _ATTENTION = ("q", "k", "v", "z", "rot_q", "rot_k", "attn_scores", "pattern")
 _BLOCK = ("resid_pre", "resid_mid", "resid_post", "attn_out", "mlp_out")
 # The engine has the heads before the positions.
@@ -24,12 +26,16 @@ def full_name(key: Key) -> str:
     'blocks.3.attn.hook_pattern'
     >>> full_name(("normalized", 3, "ln1"))
     'blocks.3.ln1.hook_normalized'
+    >>> full_name(("z_grad", 3))
+    'blocks.3.attn.hook_z_grad'
     >>> full_name("blocks.3.hook_resid_pre")
     'blocks.3.hook_resid_pre'
     """
     parts = key if isinstance(key, tuple) else (key,)
     if not parts or not isinstance(parts[0], str):
         raise Error(f"an activation is named by a text or (text, layer), got {key!r}")
+    if parts[0].endswith(GRAD):
+        return full_name((parts[0].removesuffix(GRAD), *parts[1:])) + GRAD
     _, layer, kind = (*parts, None, None)[:3]
     name = _ALIASES.get(parts[0], parts[0])
     if len(parts) > 3 or (kind is not None and name != "normalized"):
@@ -54,4 +60,4 @@ def full_name(key: Key) -> str:
 
 def heads_first(name: str) -> bool:
     """Whether the engine stores this activation as (batch, head, position, d_head); TransformerLens swaps the middle axes."""
-    return name.rpartition("attn.hook_")[2] in _HEADS_FIRST if "attn.hook_" in name else False
+    return name.removesuffix(GRAD).rpartition("attn.hook_")[2] in _HEADS_FIRST if "attn.hook_" in name else False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, Union, overload
 
@@ -22,15 +24,54 @@ def is_texts(given: Any) -> bool:
     return isinstance(given, (list, tuple)) and len(given) > 0 and all(isinstance(one, str) for one in given)
 
 
+_progress: bool | None = None
+
+
+def set_progress(shown: bool | None) -> None:
+    """Whether lists of texts and ``generate`` write to stderr how far they are; None, the default: on a terminal, after a second."""
+    global _progress
+    if shown not in (True, False, None):
+        raise Error(f"shown must be True, False or None, got {shown!r}")
+    _progress = shown
+
+
+class Progress:
+    """A line on stderr, "text 3 of 10, 7 s left", until the end of a with statement."""
+
+    def __init__(self, what: str, count: int):
+        self.shown = _progress if _progress is not None else bool(sys.stderr and sys.stderr.isatty())
+        self._what, self._count, self._done = what, count, 0
+        self._start = time.monotonic()
+        self._next = self._start + (0 if _progress else 1)
+        self._written = False
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def step(self) -> None:
+        self._done += 1
+        now = time.monotonic()
+        if self.shown and (now >= self._next or (self._written and self._done == self._count)):
+            self._next, self._written = now + 0.2, True
+            left = (now - self._start) / self._done * (self._count - self._done)
+            print(f"\r{self._what} {self._done} of {self._count}, {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *_: object) -> None:
+        if self._written:
+            print(file=sys.stderr)
+
+
 def of_each(texts: Sequence[str], of_one: Callable[[str], Result]) -> list[Result]:
     """What each text gives alone, so texts may have any lengths. An error carries a note with the text that it is of."""
     results = []
-    for n, text in enumerate(texts):
-        try:
-            results.append(of_one(text))
-        except (Error, MemoryError) as error:
-            error.add_note(f"in text {n} of a list of {len(texts)}")
-            raise
+    with Progress("text", len(texts)) as progress:
+        for n, text in enumerate(texts):
+            try:
+                results.append(of_one(text))
+            except (Error, MemoryError) as error:
+                error.add_note(f"in text {n} of a list of {len(texts)}")
+                raise
+            progress.step()
     return results
 
 
