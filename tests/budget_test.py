@@ -12,7 +12,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = """
 engine/ops 15500 207
 engine/cuda 5560 66
-engine/io 5895 67
+engine/io 5902 67
 engine/data 5475 57
 engine 5375 67
 autograd 1835 31
@@ -23,8 +23,8 @@ train 5095 63
 eval 11620 135
 tools/report 3590 47
 tools/sweep 2490 17
-tools 6490 193
-tests 44650 605
+tools 6532 200
+tests 44650 606
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 
