@@ -22,6 +22,19 @@ struct ProcessorExtensions {
 };
 extern const ProcessorExtensions kBuiltFor;
 
+// An extension that the build uses and this processor lacks; nullptr if there is none. For sources that are compiled
+// for any x86-64.
+inline const char* missing_extension() {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+#define SINK_LOOK(name, macro) \
+  if (kBuiltFor.name && !__builtin_cpu_supports(#name)) return #name;
+  SINK_PROCESSOR_EXTENSIONS(SINK_LOOK)
+#undef SINK_LOOK
+#endif
+  return nullptr;
+}
+
 // Links the check, which runs before main() and before other static objects are made.
 void link_processor_check();
 

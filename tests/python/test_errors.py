@@ -464,3 +464,14 @@ def test_activations_of_float64_take_twice_the_memory(monkeypatch):
         else:
             with pytest.raises(MemoryError):
                 model.run_with_cache(np.zeros(64, int), names="pattern")
+
+
+@pytest.mark.skipif(not os.path.exists("/usr/bin/qemu-x86_64"), reason="needs qemu-user")
+def test_another_processor():
+    """An ImportError, where the engine's instructions would end the interpreter."""
+    program = "import sys; sys.path[:0] = sys.argv[1:]; import sinklab"
+    paths = [str(pathlib.Path(sinklab.__file__).parents[1])]
+    ended = subprocess.run(["/usr/bin/qemu-x86_64", "-cpu", "Nehalem", sys.executable, "-S", "-c", program, *paths],
+                           capture_output=True, text=True)
+    assert ended.returncode == 1, ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("ImportError: this sinklab was built for a processor with avx2"), ended.stderr

@@ -4,16 +4,27 @@ execute_process(COMMAND ${Python_EXECUTABLE} -m nanobind --cmake_dir OUTPUT_STRI
                 OUTPUT_VARIABLE nanobind_ROOT COMMAND_ERROR_IS_FATAL ANY)
 find_package(nanobind CONFIG REQUIRED)
 file(GLOB binding_sources CONFIGURE_DEPENDS tools/python/bindings/*.cpp)
-nanobind_add_module(_core NB_STATIC NOMINSIZE ${binding_sources} tools/sinklab/ablation_of_model.cpp)
+# One module for Python 3.11 and later, by the stable ABI; the package nanobind-backend has what depends on the version.
+nanobind_add_module(_core BACKEND_MODULE nanobind_backend STABLE_ABI_VERSION 3.11 NOMINSIZE ${binding_sources}
+                    tools/sinklab/ablation_of_model.cpp)
 target_link_libraries(_core PRIVATE sink_ablations sink_train sink_attention)
 target_compile_options(_core PRIVATE $<$<CONFIG:Release>:-O1>)  # calls operations, has no loop of its own
 # sinklab.torch.operation compiles an operation as this build compiles its own, against these headers and the module.
 get_filename_component(compiler ${CMAKE_CXX_COMPILER} NAME)
 list(JOIN code_flags " " flags)
 target_compile_definitions(_core PRIVATE "SINK_COMPILER=\"${compiler}\"" "SINK_COMPILE_FLAGS=\"-std=c++20 -O3 ${flags}\"")
+add_library(_processor MODULE tools/python/processor_module.cpp engine/io/built_for.cpp)
+target_link_libraries(_processor PRIVATE sink_flags)
+target_include_directories(_processor SYSTEM PRIVATE ${Python_INCLUDE_DIRS})
+target_compile_definitions(_processor PRIVATE Py_LIMITED_API=0x030B0000)
+nanobind_extension_abi3(_processor)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set_source_files_properties(tools/python/processor_module.cpp PROPERTIES COMPILE_OPTIONS -march=x86-64)
+endif()
+add_dependencies(_core _processor)
 # An importable package in the build folder: the module next to links to the files in Python.
 set(python_package ${CMAKE_BINARY_DIR}/python/sinklab)
-set_target_properties(_core PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${python_package})
+set_target_properties(_core _processor PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${python_package})
 file(GLOB_RECURSE python_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tools/python/sinklab
      tools/python/sinklab/*.py tools/python/sinklab/py.typed)
 foreach(file ${python_files})
@@ -28,7 +39,7 @@ foreach(linked engine ${functions_header})
 endforeach()
 nanobind_add_stub(_core_stub MODULE _core OUTPUT ${python_package}/_core.pyi PYTHON_PATH ${python_package} DEPENDS _core
                   PATTERN_FILE ${CMAKE_SOURCE_DIR}/tools/python/bindings/stub_patterns.txt)
-install(TARGETS _core LIBRARY DESTINATION sinklab COMPONENT python)
+install(TARGETS _core _processor LIBRARY DESTINATION sinklab COMPONENT python)
 install(FILES ${python_package}/_core.pyi DESTINATION sinklab COMPONENT python)
 install(DIRECTORY engine DESTINATION sinklab/include COMPONENT python FILES_MATCHING PATTERN "*.h"
         PATTERN "comm" EXCLUDE PATTERN "io" EXCLUDE PATTERN "data" EXCLUDE PATTERN "stored" EXCLUDE)

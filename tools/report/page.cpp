@@ -109,7 +109,10 @@ std::string views(const std::vector<Run>& runs, std::size_t bytes) {
 
 std::string read_chart_js(const std::string& given) {
   const std::string folder = "/usr/share/javascript/chart.js/";
-  std::vector<std::string> places = {folder + "chart.min.js", folder + "Chart.min.js", folder + "chart.js",
+  std::error_code ignored;
+  const fs::path program = fs::read_symlink("/proc/self/exe", ignored);
+  std::vector<std::string> places = {program.parent_path() / "chart.min.js",  // a wheel has it there
+                                     folder + "chart.min.js", folder + "Chart.min.js", folder + "chart.js",
                                      "/usr/share/nodejs/chart.js/dist/chart.min.js"};
   if (!given.empty()) places = {given};
   for (const std::string& place : places) {

@@ -11,6 +11,7 @@ Activations have the names and shapes of TransformerLens. Arrays share the memor
 Errors are sinklab.Error, a ValueError, or MemoryError.
 """
 
+from sinklab import _processor  # noqa: F401, first: an ImportError where the engine could not run
 from sinklab._core import Error, __version__
 from sinklab.ablations import ablation, ablation_names
 from sinklab.cache import ActivationCache
