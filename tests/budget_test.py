@@ -14,7 +14,7 @@ engine/ops 15500 207
 engine/cuda 5560 66
 engine/io 5895 67
 engine/data 5475 57
-engine 5550 67
+engine 5555 67
 autograd 1835 31
 model/open 5675 63
 model 4225 65

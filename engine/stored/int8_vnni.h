@@ -305,14 +305,16 @@ struct Vnni {
   }
 
   template <class T>
-  static constexpr int bytes_of = layout_of(T::type).bytes * (kInt8Columns / layout_of(T::type).elements);
+  static constexpr int bytes_of() {
+    return kInt8Columns / layout_of(T::type).elements * layout_of(T::type).bytes;
+  }
 
   // Of one row of W and one row of x.
   template <class T>
   static void sum_row(const unsigned char* row, std::int64_t columns, const Int8Block* x, Heads* heads,
                       std::int64_t lane, std::int32_t* sums) {
     constexpr StoredLayout layout = layout_of(T::type);
-    constexpr int bytes = bytes_of<T>, groups = kInt8Columns / T::sharing;
+    constexpr int bytes = bytes_of<T>(), groups = kInt8Columns / T::sharing;
     auto add = [&](const unsigned char* from) {
       copy_head(T{}, from, heads->of[lane]);
       add_products<T>(from, *x, sums + lane * groups);
@@ -361,7 +363,7 @@ struct Vnni {
         }
         __m512 total = _mm512_setzero_ps();
         for (std::int64_t block = 0; block < blocks; ++block) {
-          blocks::read_ahead<kAhead * bytes_of<T>>(row + (blocks + kAhead * block) * bytes_of<T>);
+          blocks::read_ahead<kAhead * bytes_of<T>()>(row + (blocks + kAhead * block) * bytes_of<T>());
           const auto here = std::min<std::int64_t>(kInt8Columns, columns - block * kInt8Columns);
           total = with_block<T>(heads[static_cast<std::size_t>(block)], sums.data() + block * kLanes * groups,
                                 x.blocks[static_cast<std::size_t>(block)], static_cast<int>(here), total);
