@@ -14,7 +14,7 @@ engine/ops 15895 209
 engine/cuda 5560 66
 engine/io 5910 67
 engine/data 5475 57
-engine 5440 67
+engine 5615 67
 autograd 1835 31
 model/open 6045 65
 model 4225 65

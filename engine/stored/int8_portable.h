@@ -168,6 +168,8 @@ void product(const Int8Input& x, const StoredPart& part, std::int64_t first, std
     }
   };
   with_type(x.type, [&]<class T>(T type) {
+    if constexpr (requires { &Kernel::template one_row<T>; })
+      if (x.rows == 1) return Kernel::template one_row<T>(x, part, first, count, y);
     parallel_chunks((count + kLanes - 1) / kLanes, 1, [&](std::int64_t begin, std::int64_t end) {
       Panel panel;
       std::vector<float> sums(static_cast<std::size_t>(std::min(kRowsAtOnce, x.rows) * kLanes));
