@@ -40,12 +40,12 @@ class AttentionLayer {
 
   // h (B, T, C) -> (B, T, C). H heads of queries, G <= H heads of keys and values, D elements per head.
   Var operator()(const Var& h_BTC, const ForwardContext& ctx) const {
-    Var qkv_BTE = qkv_(h_BTC);
-    ctx.hooks->projected_heads(ctx.layer, qkv_BTE);
     auto [q_BHTD, k_BGKD, v_BGKD, first_q_BHTD] =
-        positioned_heads(qkv_BTE, h_BTC, position_, query_key_norm_, gate_, sizes_, ctx);
-    auto [k_HD, logit_H, v_HD] = extra_.extra_key();
-    AttentionInputs inputs{features_(q_BHTD), features_(k_BGKD), v_BGKD, position_.bias(ctx), k_HD, logit_H, v_HD};
+        positioned_heads(qkv_(h_BTC), h_BTC, position_, query_key_norm_, gate_, sizes_, ctx);
+    q_BHTD = features_(q_BHTD);
+    k_BGKD = features_(k_BGKD);
+    auto [extra_k_HD, extra_logit_H, extra_v_HD] = extra_.extra_key();
+    AttentionInputs inputs{q_BHTD, k_BGKD, v_BGKD, position_.bias(ctx), extra_k_HD, extra_logit_H, extra_v_HD};
     ctx.hooks->query_key_value(ctx.layer, inputs.q_BHTD, inputs.k_BGKD, inputs.v_BGKD);
     AttentionResult result =
         attention_in_context<Spec>(op_, inputs, first_q_BHTD, sizes_.scale(), visible_keys(ctx), ctx);

@@ -37,9 +37,9 @@ struct PositionedHeads {
 
 // qkv (B, T, (H + 2 G) D) of the input h -> rotate(norm_q(q)) (B, H, T, D), rotate(norm_k(k)) and gated v (B, G, T, D).
 template <class Position, class QueryKeyNorm, class Gate>
-PositionedHeads positioned_heads(const Var& qkv_BTE, const Var& h_BTC, const Position& position,
-                                 const QueryKeyNorm& norm, const Gate& gate, const Sizes& sizes,
-                                 const ForwardContext& ctx) {
+PositionedHeads positioned_heads(Var qkv_BTE, const Var& h_BTC, const Position& position, const QueryKeyNorm& norm,
+                                 const Gate& gate, const Sizes& sizes, const ForwardContext& ctx) {
+  ctx.hooks->projected_heads(ctx.layer, qkv_BTE);
   constexpr bool kNormed = !std::is_same_v<QueryKeyNorm, NoQueryKeyNorm>;
   if constexpr (!kNormed && SplitsHeads<Position>) {
     if (!ctx.cache) {

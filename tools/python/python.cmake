@@ -25,6 +25,8 @@ add_dependencies(_core _processor)
 # An importable package in the build folder: the module next to links to the files in Python.
 set(python_package ${CMAKE_BINARY_DIR}/python/sinklab)
 set_target_properties(_core _processor PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${python_package})
+file(GLOB of_one_version ${python_package}/_core.cpython-*.so)  # of builds before the stable ABI: Python would take it
+file(REMOVE ${python_package}/_core.so ${of_one_version})
 file(GLOB_RECURSE python_files CONFIGURE_DEPENDS RELATIVE ${CMAKE_SOURCE_DIR}/tools/python/sinklab
      tools/python/sinklab/*.py tools/python/sinklab/py.typed)
 foreach(file ${python_files})
