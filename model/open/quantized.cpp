@@ -84,7 +84,7 @@ Quantization read_awq(const ConfigJson& json) {
 // One group of weights for all linear layers.
 Quantization read_compressed(const ConfigJson& json) {
   json.expect("format", {"pack-quantized", "float-quantized"});
-  json.expect("quantization_status", {"compressed", nullptr});
+  json.expect("quantization_status", {"compressed", "frozen", nullptr});
   for (const char* key : {"kv_cache_scheme", "transform_config", "sparsity_config"})
     json.expect(key, {nlohmann::json::object(), nullptr});
   const ConfigJson groups = json.object("config_groups");
@@ -190,13 +190,15 @@ class Joining {
     const auto [N, K, group] = sizes_by_scales(words, scales, words.shape.rank() == 2 ? 8 * words.shape[0] : 0);
     expect(words, StoredType::I32, {K / 8, N});
     expect(zeros, StoredType::I32, {K / group, N / 8});
-    if (const StoredTensor* order = file_.find(name + ".g_idx")) {
-      expect(*order, StoredType::I32, {K});
-      used_.insert(order);
-      for (std::int64_t k = 0; k < K; ++k)
-        if (word_at(*order, k) != k / group)
-          refuse(*order, "has columns in the order of their activations (`desc_act`), which is not read");
-    }
+    const StoredTensor& order = part(name + ".g_idx");
+    expect(order, StoredType::I32, {K});
+    used_.insert(&order);
+    for (std::int64_t k = 0; k < K; ++k)
+      if (word_at(order, k) != k / group)
+        refuse(order, "has columns in the order of their activations (`desc_act`), which is not read");
+    for (std::int64_t i = 0; how_.zero_less > 0 && i < N * (K / group); ++i)
+      if (code_at(zeros, i / 8, i % 8) == 15)
+        refuse(zeros, "has a zero of 15, which some programs take as 16 and some as 0");
     join_codes(
         name, {N, K}, group, {&words, &zeros, &scales},
         [&, N = N](std::int64_t n, std::int64_t k) { return code_at(words, k / 8 * N + n, k % 8); },

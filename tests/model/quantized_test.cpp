@@ -128,5 +128,6 @@ TEST_CASE("quantized: what is not computed as config.json says, and what does no
   with_bytes("fp8", q + ".weight_scale_inv", std::string("\0\0\x80\x7F", 4), {q, "not finite"});
   with_bytes("awq", q + ".scales", std::string("\0\x7C", 2), {q, "not finite"});
   with_bytes("gptq", down + ".g_idx", std::string("\1\0\0\0", 4), {down, "`desc_act`"});
+  with_bytes("gptq", down + ".qzeros", std::string("\xF1", 1), {down, "a zero of 15"});
   with_bytes("compressed_4", down + ".weight_shape", std::string("\x20", 1), {down, "expected (64, 96)"});
 }
