@@ -329,7 +329,7 @@ class Tables(unittest.TestCase):
     def test_no_committed_table_sets_a_fixed_token_next_to_natural_text(self):
         tables = natural = 0
         for path in RESULTS.rglob("*.md"):
-            if path.name in ("README.md", "verdicts.md", "exploratory.md", "demand_before_supply.md"):
+            if path.name in ("README.md", "verdicts.md", "exploratory.md", "demand_before_supply.md", "not_idle.md"):
                 continue
             tables += 1
             text, column = path.read_text(), None
@@ -351,7 +351,7 @@ class Tables(unittest.TestCase):
                     self.assertEqual(cells[column], ("18.18" if is_natural else "74.11") if has_row else "no matching row", path)
                     natural += is_natural
             self.assertIsNotNone(column, path)
-        self.assertEqual(tables, 42)
+        self.assertEqual(tables, 43)
         self.assertGreater(natural, 0)
 
 

@@ -23,6 +23,7 @@ import zlib
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "science"))
 import demand_picture
+import idle_picture
 from runs import design_of, read_runs
 
 RESULTS = pathlib.Path("train/studies/results")
@@ -78,12 +79,16 @@ def make_verdicts(out):
     return [out / "verdicts.md", out / "atlas-budget.svg"]
 
 
-def make_demand(out):
-    """Returns the path of the figure of demand_before_supply.md."""
+def make_figures(out):
+    """Returns the paths of the figures of demand_before_supply.md and not_idle.md."""
     out.mkdir()
-    made = out / "demand_before_supply.svg"
-    made.write_text(demand_picture.svg_of(read_runs(RESULTS / "demand-runs.csv")))
-    return made
+    with (RESULTS / "idle_heads-pruned.csv").open(newline="") as file:
+        pruned = list(csv.DictReader(file))
+    figures = {"demand_before_supply.svg": demand_picture.svg_of(read_runs(RESULTS / "demand-runs.csv")),
+               "not_idle.svg": idle_picture.svg_of(pruned)}
+    for name, svg in figures.items():
+        (out / name).write_text(svg)
+    return [out / name for name in figures]
 
 
 def registered_without_a_run(sweep):
@@ -133,7 +138,7 @@ def main():
     differing = []
     with tempfile.TemporaryDirectory() as folder:
         tables = [(RESULTS, made) for made in make_verdicts(pathlib.Path(folder) / "verdicts")]
-        tables.append((RESULTS, make_demand(pathlib.Path(folder) / "demand")))
+        tables += [(RESULTS, made) for made in make_figures(pathlib.Path(folder) / "figures")]
         every = 4 if options.check and "SINK_SHORT_TESTS" in os.environ else 1
         for number, runs_file in enumerate(sorted(RESULTS.rglob("*-runs.csv"))[::every]):
             paths = make(options.sweep, runs_file, pathlib.Path(folder) / str(number))

@@ -1,5 +1,6 @@
 """What check_claims.py recomputes of the registered studies: the values on this folder's README.md and the sentences about the claims, which
 ../science judges."""
+import csv
 import dataclasses
 import math
 import pathlib
@@ -146,6 +147,38 @@ def hysteresis(studies):
             studies.checks.says(studies.checks.STUDIES, re.sub(" +", " ", "| " + " | ".join(cells) + " |"))
     for group, digits in (("baseline-weight-decay-0.3", 1), ("baseline-weight-decay-0.3-tuned-weight-decay-0.3", 1)):
         studies.checks.says(studies.checks.FINDINGS, studies.interval("hysteresis", group, "sink_1", digits) + " %")
+
+
+# label, run, number of layers and of heads in each
+DEPTHS = (("1 layer", "bias_k-layers-1", 1, 8), ("2 layers", "bias_k", 2, 8), ("3 layers", "bias_k-layers-3", 3, 8),
+          ("4 layers", "bias_k-layers-4", 4, 8), ("6 layers", "bias_k-layers-6", 6, 8), ("8 layers", "bias_k-layers-8", 8, 8),
+          ("2 layers of 4 heads", "bias_k-heads-4", 2, 4), ("2 layers of 16", "bias_k-heads-16", 2, 16),
+          ("4 layers of 4", "bias_k-layers-4-heads-4", 4, 4), ("4 layers of 16", "bias_k-layers-4-heads-16", 4, 16),
+          ("2 layers, four times the tokens", "bias_k-steps-16000-weight-decay-0.15", 2, 8),
+          ("4 layers, four times the tokens", "bias_k-layers-4-steps-16000-weight-decay-0.15", 4, 8))
+
+
+def idle_heads(studies):
+    """The rows of README.md's table of depths, and those of not_idle.md."""
+    checks = studies.checks
+    pruned = {}
+    with open(checks.RESULTS / "idle_heads-pruned.csv", newline="") as file:
+        for row in csv.DictReader(file):
+            pruned.setdefault(row["run"], []).append(row)
+    of = lambda run, column, digits=3: checks.interval([float(row[column]) for row in pruned[run]], digits)
+    for label, run, _, _ in DEPTHS:
+        cells = [label] + [studies.interval("idle_heads", run, measure, digits)
+                           for measure, digits in (("sink_star", 1), ("working_heads", 1), ("entropy", 2), ("val_loss", 3))]
+        checks.says(checks.STUDIES, "| " + " | ".join(cells) + " |")
+    for label, run, layers, heads in (("softmax, 2 layers", "baseline", 2, 8), *DEPTHS):
+        if run in pruned:
+            idle = checks.interval([float(row["idle"]) for row in pruned[run]], 1)
+            cells = [label, f"{idle} of {layers * heads}"] + [of(run, column) for column in ("idle_zero", "idle_mean", "rest_zero", "rest_mean", "random_zero")]
+            checks.says(checks.NOT_IDLE, "| " + " | ".join(cells) + " |")
+    rows = [row for run in pruned.values() for row in run]
+    least = min(float(row["idle_zero"]) for row in rows)
+    checks.holds("no run loses less than 0.065 nats without its heads with a sink", min(float(row["idle_mean"]) for row in rows) > 0.065)
+    checks.says(checks.NOT_IDLE, f"The least of {len(rows)} runs is {least:.3f}")
 
 
 def tuning(studies):
@@ -414,6 +447,7 @@ def check(checks):
     checks.says(checks.STUDIES, f"as much as a batch of 16 does there ({same.mean:.2f} +- {same.half:.2f} at 0.1)")
     demand(studies)
     hysteresis(studies)
+    idle_heads(studies)
     tuning(studies)
     larger(studies)
     sentences(studies)

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""What the heads that attend to an extra key cost: the rise of the loss when their outputs are zero, and when those of as many random heads are.
+"""What the heads with a sink are good for: the rise of the loss without their outputs, without those of all other heads, and
+without those of as many random heads.
 
   python3 train/studies/science/idle_heads.py RUNS --program build/release/eval_bias_k --data DATA --out pruned.csv
 
-RUNS: the folder of a study's runs with an extra key (idle_heads.toml). A head is idle if its alpha_* is above 0.3, the threshold of Sink_*.
+RUNS: the folder of a study's runs (idle_heads.toml). A head is called idle, the name of a hypothesis, if its alpha_* is above 0.3, the
+threshold of Sink_*; in a run without an extra key, its alpha_1.
+The rest are all heads that are not. An output becomes zero (*_zero) or its mean over all tokens (*_mean), which the layers after it expect.
 The random heads are drawn from all heads, five times for each run, by its seed. Losses are of 100 sequences of the validation text.
 Exit codes: 0 done, 2 usage, 3 bad input, 8 disk. Needs Python 3.11 and no package.
 """
@@ -20,29 +23,30 @@ from output import Usage, field, require_ours, run_program, write
 from runs import BadInput
 
 THRESHOLD, DRAWS = 0.3, 5
-COLUMNS = ["run", "seed", "layers", "heads", "idle", "loss", "idle_zero", "random_zero", "random_least", "random_most"]
+COLUMNS = ["run", "seed", "layers", "heads", "idle", "loss", "idle_zero", "idle_mean", "rest_zero", "rest_mean", "random_zero", "random_least",
+           "random_most"]
 
 
-def section(name, heads):
+def section(name, heads, value="zero"):
     places = ", ".join(f'"{layer}.{head}"' for layer, head in sorted(heads))
-    return f'[[interventions]]\nname = "{name}"\nwhat = "head"\nlayer-heads = [{places}]\n'
+    return f'[[interventions]]\nname = "{name}"\nwhat = "head"\nvalue = "{value}"\nlayer-heads = [{places}]\n'
 
 
 def row_of(folder, options):
-    """None for a run that is not complete, or has no idle head."""
+    """None for a run that is not complete, or has no idle head or no other."""
     evaluation = folder / "evaluation.json"
     if not evaluation.exists():
         return None
     measured = json.loads(evaluation.read_text())
-    if "alpha_star_layer_head" not in measured:
-        raise BadInput(f"{folder} has no extra key, so none of its heads is idle in this sense")
-    alpha = measured["alpha_star_layer_head"]
+    alpha = measured["alpha_star_layer_head" if "alpha_star_layer_head" in measured else "alpha_1_layer_head"]
     every = [(layer, head) for layer, row in enumerate(alpha) for head in range(len(row))]
     idle = [(layer, head) for layer, head in every if alpha[layer][head] > THRESHOLD]
-    if not idle:
+    if not 0 < len(idle) < len(every):
         return None
+    rest = [place for place in every if place not in idle]
     draw = random.Random(measured["seed"])
-    sections = section("idle", idle) + "".join(section(f"random {n}", draw.sample(every, len(idle))) for n in range(DRAWS))
+    sections = "".join(section(f"{name} {value}", heads, value) for name, heads in (("idle", idle), ("rest", rest)) for value in ("zero", "mean"))
+    sections += "".join(section(f"random {n}", draw.sample(every, len(idle))) for n in range(DRAWS))
     with tempfile.TemporaryDirectory() as work:
         settings, out = pathlib.Path(work) / "heads.toml", pathlib.Path(work) / "heads.json"
         settings.write_text(sections)
@@ -51,10 +55,10 @@ def row_of(folder, options):
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise BadInput(done.stderr.strip().splitlines()[-1])
-        idle_zero, *randoms = json.loads(out.read_text())["interventions"]
-    rises = [one["change"] for one in randoms]
+        results = json.loads(out.read_text())["interventions"]
+    *judged, rises = *(one["change"] for one in results[:4]), [one["change"] for one in results[4:]]
     name = folder.name.rsplit("-", 1)[0]
-    return [name, measured["seed"], len(alpha), len(alpha[0]), len(idle), idle_zero["loss_before"], idle_zero["change"],
+    return [name, measured["seed"], len(alpha), len(alpha[0]), len(idle), results[0]["loss_before"], *judged,
             statistics.fmean(rises), min(rises), max(rises)]
 
 
