@@ -5,22 +5,20 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "tests/support/files.h"
+
 namespace {
 
 namespace fs = std::filesystem;
 const fs::path kRoot = SINK_SOURCE_DIR;
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+std::string text_of(const fs::path& path) { return sink::read_bytes(path); }
 
 std::vector<fs::path> sources_of(const std::vector<std::string>& folders, const std::set<std::string>& extensions) {
   std::vector<fs::path> files;

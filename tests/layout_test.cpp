@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 #include <regex>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "tests/support/files.h"
 
 namespace {
 
@@ -27,10 +28,7 @@ std::vector<fs::path> files_under(const std::string& folder, const std::set<std:
   return files;
 }
 
-std::string text_of(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
+std::string text_of(const fs::path& path) { return sink::read_bytes(path); }
 
 bool any_mentions(const std::string& folder, const std::string& text) {
   auto files = files_under(folder, kSources);

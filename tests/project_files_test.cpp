@@ -3,19 +3,19 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "tests/support/files.h"
+
 namespace {
 
 std::string text_of(const std::string& path) {
-  std::ifstream file(std::string(SINK_SOURCE_DIR) + "/" + path, std::ios::binary);
-  REQUIRE_MESSAGE(file.good(), path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string file = std::string(SINK_SOURCE_DIR) + "/" + path;
+  REQUIRE_MESSAGE(std::filesystem::exists(file), path);
+  return sink::read_bytes(file);
 }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }

@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <regex>
-#include <set>
 #include <string>
+#include <unordered_set>
 #include <vector>
+
+#include "tests/support/files.h"
 
 namespace {
 
@@ -18,9 +18,8 @@ namespace fs = std::filesystem;
 const fs::path kRoot = SINK_SOURCE_DIR, kTour = kRoot / "tools/tour";
 
 std::string text_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE_MESSAGE(file.good(), path);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  REQUIRE_MESSAGE(fs::exists(path), path);
+  return sink::read_bytes(path);
 }
 
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
@@ -36,8 +35,9 @@ std::vector<Link> links_of(const std::string& page) {
   return found;
 }
 
+using Words = std::unordered_set<std::string>;
 // Identifiers, one by one.
-void add_words(const std::string& text, std::set<std::string>& words) {
+void add_words(const std::string& text, Words& words) {
   const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
   for (const char *begin = text.c_str(), *const end = begin + text.size(); begin < end; ++begin) {
     const char* after = begin;
@@ -46,8 +46,8 @@ void add_words(const std::string& text, std::set<std::string>& words) {
     begin = after;
   }
 }
-std::set<std::string> words_of(const fs::path& path) {
-  std::set<std::string> words;
+Words words_of(const fs::path& path) {
+  Words words;
   add_words(text_of(path), words);
   return words;
 }
@@ -151,9 +151,9 @@ TEST_CASE("tour: links lead to files, and symbols are in the files that they are
       CHECK_MESSAGE(fs::exists(target), entry.path().filename().string(), " leads to ", link.to);
       if (!link.text.starts_with("`") || link.text == "`" + target.filename().string() + "`" || !fs::exists(target))
         continue;
-      std::set<std::string> parts;
+      Words parts;
       add_words(link.text, parts);
-      const std::set<std::string> words = words_of(target);
+      const Words words = words_of(target);
       for (const std::string& part : parts)
         CHECK_MESSAGE(words.contains(part), entry.path().filename().string(), ": no ", part, " in ", link.to);
       ++symbols;
@@ -163,7 +163,7 @@ TEST_CASE("tour: links lead to files, and symbols are in the files that they are
 }
 
 TEST_CASE("tour: names in the text are names of the sources") {
-  std::set<std::string> known;
+  Words known;
   for (std::string folder : {"engine", "autograd", "model", "eval", "train", "tools", "tests"})
     for (const auto& entry : fs::recursive_directory_iterator(kRoot / folder))
       if (entry.is_regular_file() && entry.path().extension() != ".md") add_words(text_of(entry.path()), known);
@@ -172,7 +172,7 @@ TEST_CASE("tour: names in the text are names of the sources") {
   for (const fs::path& chapter : chapters()) {
     const std::string text = text_of(chapter);
     for (std::sregex_iterator match(text.begin(), text.end(), name), end; match != end; ++match) {
-      std::set<std::string> parts;
+      Words parts;
       add_words((*match)[1], parts);
       for (const std::string& part : parts)
         CHECK_MESSAGE(known.contains(part), chapter.filename().string(), " names ", part, ", which no source has");

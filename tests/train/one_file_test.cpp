@@ -6,6 +6,7 @@
 
 #include "model/all_ablations.h"
 #include "tests/support/built_ablations.h"
+#include "tests/support/in_turn.h"
 #include "tests/support/keep_worst.h"
 #include "train/trainer.h"
 #include "train/training_run.h"
@@ -60,10 +61,11 @@ void check_like_engine(Model& model, const char* ablation, int steps) {
 }  // namespace
 
 TEST_CASE("one file: ten losses and the weights after them are the engine's") {
+  const int steps = test::is_short() ? 4 : 10;
   one_file::Model softmax{{"softmax", std::exp, std::exp, true}};
-  check_like_engine(softmax, "baseline", 10);
+  check_like_engine(softmax, "baseline", steps);
   one_file::Model sigmoid{{"sigmoid", one_file::logistic, one_file::d_logistic, false}};
-  check_like_engine(sigmoid, "op_sigmoid_none", 10);
+  check_like_engine(sigmoid, "op_sigmoid_none", steps);
 }
 
 TEST_CASE("one file: so are those of every operation of its page, of the extra key and of the gate") {
@@ -71,7 +73,7 @@ TEST_CASE("one file: so are those of every operation of its page, of the extra k
   for (const char* ablation :
        {"baseline", "op_sigmoid_none", "op_sigmoid_norm", "op_softmax1", "op_relu", "op_elu_none"}) {
     one_file::Design design(one_file::kOperations[n++], false, false);
-    check_like_engine(design, ablation, 3);
+    if (test::in_turn()) check_like_engine(design, ablation, 3);
   }
   CHECK(n == std::size(one_file::kOperations));
   one_file::Design extra(one_file::kOperations[0], true, false), gate(one_file::kOperations[0], false, true);

@@ -88,7 +88,8 @@ std::string study_json(const StudyState& state, const std::vector<StudyOutcome>&
 
 void make_tables(const std::string& file, bool force) {
   const std::string program = beside_program(kProgram);  // never that of the current folder
-  std::vector<std::string> words{"python3", "-B", program.empty() ? kProgram : program};
+  // It needs no package (-S), of which some make Python start late.
+  std::vector<std::string> words{"python3", "-B", "-S", program.empty() ? kProgram : program};
   if (force) words.push_back("--force");
   words.insert(words.end(), {"--", file});
   const std::string command = joined(words, " ", shell_word);
