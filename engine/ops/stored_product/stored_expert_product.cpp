@@ -1,3 +1,4 @@
+#include "engine/implementation.h"
 #include "engine/ops/stored_product/stored_expert_product.h"
 
 #include <algorithm>
