@@ -12,9 +12,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 FOLDERS = """
 engine/ops 15895 209
 engine/cuda 5560 66
-engine/io 5910 67
+engine/io 5915 67
 engine/data 5475 57
-engine 5615 67
+engine 5655 67
 autograd 1835 31
 model/open 6080 65
 model 4225 65
