@@ -76,6 +76,8 @@ constexpr Decode kDecode[] = {decode_each<double>,
                               decode_blocks<StoredType::IQ4_NL, blocks::decode_iq4_nl>,
                               decode_blocks<StoredType::IQ4_XS, blocks::decode_iq4_xs>,
                               decode_blocks<StoredType::MXFP4, blocks::decode_mxfp4>,
+                              decode_blocks<StoredType::TQ1_0, blocks::decode_tq1_0>,
+                              decode_blocks<StoredType::TQ2_0, blocks::decode_tq2_0>,
                               decode_blocks<StoredType::Scaled4, blocks::decode_scaled_4>,
                               decode_blocks<StoredType::ScaledF8, blocks::decode_scaled_f8>};
 static_assert(std::size(kDecode) == std::size(kStoredLayouts));

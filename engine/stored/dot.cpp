@@ -93,6 +93,8 @@ constexpr Dot kDot[] = {dot_any,
                         dot_steps<32, 18, blocks::decode_iq4_nl>,
                         dot_steps<256, 136, blocks::decode_iq4_xs>,
                         dot_steps<32, 17, blocks::decode_mxfp4>,
+                        dot_steps<256, 54, blocks::decode_tq1_0>,
+                        dot_steps<256, 66, blocks::decode_tq2_0>,
                         dot_steps<32, 24, blocks::decode_scaled_4>,
                         dot_steps<32, 36, blocks::decode_scaled_f8>};
 static_assert(std::size(kDot) == std::size(kStoredLayouts));

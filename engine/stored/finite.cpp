@@ -89,6 +89,8 @@ std::int64_t first_not_finite(StoredType type, const unsigned char* from, std::i
   if (type == BF16) return first_beyond(from, count, kInfinityBf16);
   if (type == Q2_K) return first_block_beyond(block, from, count, {80, 82});
   if (type == Q3_K) return first_block_beyond(block, from, count, {108});
+  if (type == TQ1_0) return first_block_beyond(block, from, count, {52});
+  if (type == TQ2_0) return first_block_beyond(block, from, count, {64});
   if (type == Q6_K) return first_block_beyond(block, from, count, {208});
   if (type == F8_E4M3) return first_beyond<std::uint8_t>(from, count, 0x7f);
   if (type == MXFP4) return first_decoded_beyond(type, from, count, is_large_mxfp4);

@@ -272,6 +272,36 @@ inline constexpr auto decode_mxfp4 = [](const unsigned char* block, auto put) {
   put_looked_up(half_of_e8m0(block[0]), kTwiceE2m1, block + 1, 0, put);
 };
 
+// One less than the first of the digits in base three of 16 fractions codes / 256.
+inline Floats less_one_of_three(Codes codes) {
+  return floats_of_signed(~reinterpret_cast<Codes>((codes > 85) + (codes > 170)));
+}
+
+// 256 elements: 48 bytes, each a fraction of five digits in base three, 4 of four, d. Digit n is the first one of byte
+// * 3^n, of which eight bits are kept. Elements from 32 n are digits n of the first 32 bytes, from 160 + 16 n of the
+// next 16, from 240 + 4 n of the last 4. x = d * (digit - 1)
+inline constexpr auto decode_tq1_0 = [](const unsigned char* block, auto put) {
+  const float d = f16_at(block + 52);
+  constexpr unsigned char kPowers[] = {1, 3, 9, 27, 81};
+  auto value = [&](int from, int n) { return d * less_one_of_three(codes_at(block + from) * kPowers[n]); };
+  for (int n = 0; n < 5; ++n) put(32 * n, value(0, n), value(16, n));
+  for (int n = 0; n < 4; n += 2) put(160 + 16 * n, value(32, n), value(32, n + 1));
+  const Codes last = reinterpret_cast<Codes>(FourWords{} + word_at(block + 48));
+  put(224, value(32, 4), d * less_one_of_three(last * Codes{1, 1, 1, 1, 3, 3, 3, 3, 9, 9, 9, 9, 27, 27, 27, 27}));
+};
+
+// 256 elements: 64 bytes of codes of two bits as in Q2_K, d. x = d * (code - 1)
+inline constexpr auto decode_tq2_0 = [](const unsigned char* block, auto put) {
+  const float d = f16_at(block + 64);
+#pragma GCC unroll 8
+  for (int group = 0; group < 8; ++group) {
+    auto value = [&](int from) {
+      return d * (floats_of(codes_at(block + 32 * (group / 4) + from) >> 2 * (group % 4) & 3) - 1);
+    };
+    put(32 * group, value(0), value(16));
+  }
+};
+
 inline float f32_at(const unsigned char* bytes) {
   float value;
   std::memcpy(&value, bytes, sizeof value);

@@ -32,6 +32,8 @@ enum class StoredType : std::uint8_t {
   IQ4_NL,
   IQ4_XS,
   MXFP4,
+  TQ1_0,
+  TQ2_0,
   // Blocks of folders for transformers (stored_blocks.h).
   Scaled4,
   ScaledF8,
@@ -48,8 +50,8 @@ inline constexpr StoredLayout kStoredLayouts[] = {
     {"I32", 1, 4},      {"I16", 1, 2},      {"I8", 1, 1},         {"U8", 1, 1},       {"BOOL", 1, 1},
     {"F8_E4M3", 1, 1},  {"Q8_0", 32, 34},   {"Q4_0", 32, 18},     {"Q4_1", 32, 20},   {"Q5_0", 32, 22},
     {"Q5_1", 32, 24},   {"Q4_K", 256, 144}, {"Q5_K", 256, 176},   {"Q6_K", 256, 210}, {"Q2_K", 256, 84},
-    {"Q3_K", 256, 110}, {"IQ4_NL", 32, 18}, {"IQ4_XS", 256, 136}, {"MXFP4", 32, 17},  {"INT4", 32, 24},
-    {"FP8", 32, 36},
+    {"Q3_K", 256, 110}, {"IQ4_NL", 32, 18}, {"IQ4_XS", 256, 136}, {"MXFP4", 32, 17},  {"TQ1_0", 256, 54},
+    {"TQ2_0", 256, 66}, {"INT4", 32, 24},   {"FP8", 32, 36},
 };
 constexpr const StoredLayout& layout_of(StoredType type) { return kStoredLayouts[static_cast<int>(type)]; }
 static_assert(layout_of(StoredType::ScaledF8).bytes == 36);

@@ -41,7 +41,9 @@ ConfigJson ConfigJson::read(const std::string& path) {
   }
 }
 
-void ConfigJson::refuse(const std::string& why) const { throw Error(where_ + ": " + why, Exit::corrupt_checkpoint); }
+void ConfigJson::refuse(const std::string& why) const {
+  throw Error(where_ + ": " + why + advice_, Exit::corrupt_checkpoint);
+}
 
 bool ConfigJson::has(const char* key) const { return json_.contains(key) && !json_.at(key).is_null(); }
 
@@ -84,8 +86,8 @@ bool ConfigJson::flag(const char* key) const {
 }
 
 ConfigJson ConfigJson::object(const char* key) const {
-  if (!has(key)) return {where_ + ": " + key, nlohmann::json::object()};
-  return {where_ + ": " + key, at(key, "an object", &nlohmann::json::is_object)};
+  if (!has(key)) return {where_ + ": " + key, nlohmann::json::object(), advice_};
+  return {where_ + ": " + key, at(key, "an object", &nlohmann::json::is_object), advice_};
 }
 
 std::vector<std::string> ConfigJson::texts(const char* key) const {
@@ -125,14 +127,16 @@ ConfigJson ConfigJson::completed(const nlohmann::json& defaults) const {
   nlohmann::json json = json_;
   for (const auto& [key, value] : defaults.items())
     if (!json.contains(key)) json[key] = value;
-  return {where_, std::move(json)};
+  return {where_, std::move(json), advice_};
 }
 
 ConfigJson ConfigJson::with_null(const char* key) const {
   nlohmann::json json = json_;
   json[key] = nullptr;
-  return {where_, std::move(json)};
+  return {where_, std::move(json), advice_};
 }
+
+ConfigJson ConfigJson::with_advice(const std::string& advice) const { return {where_, json_, advice}; }
 
 void ConfigJson::expect(const std::string& key, const nlohmann::json& values) const {
   if (!json_.contains(key)) return;
@@ -142,7 +146,7 @@ void ConfigJson::expect(const std::string& key, const nlohmann::json& values) co
     list += (list.empty() ? "" : " or ") + value.dump();
   }
   refuse("`" + key + "` must be " + list + ", got " + shown(json_.at(key)) +
-         ": no family here computes that (`ablations` lists them)");
+         (advice_.empty() ? ": no family here computes that (`ablations` lists them)" : ""));
 }
 
 void ConfigJson::expect_positive(std::initializer_list<const char*> keys) const {

@@ -37,6 +37,7 @@ class ConfigJson {
   // This object with missing keys from `defaults` (an object); keys that are null are not missing.
   ConfigJson completed(const nlohmann::json& defaults) const;
   ConfigJson with_null(const char* key) const;
+  ConfigJson with_advice(const std::string& advice) const;  // at the end of what refusals of it say
   // Throws Error (Exit::corrupt_checkpoint) if the key exists and its value is none of `values` (a list).
   void expect(const std::string& key, const nlohmann::json& values) const;
   void expect_not_null(const std::string& key) const;
@@ -45,13 +46,15 @@ class ConfigJson {
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:
-  ConfigJson(std::string where, nlohmann::json json) : where_(std::move(where)), json_(std::move(json)) {}
+  ConfigJson(std::string where, nlohmann::json json, std::string advice = "")
+      : where_(std::move(where)), json_(std::move(json)), advice_(std::move(advice)) {}
   using Is = bool (nlohmann::json::*)() const noexcept;
   const nlohmann::json& at(const char* key) const;
   const nlohmann::json& at(const char* key, const char* type, Is is) const;
 
   std::string where_;  // "MODEL/config.json", "MODEL/config.json: rope_scaling"
   nlohmann::json json_;
+  std::string advice_;
 };
 
 }  // namespace sink

@@ -183,7 +183,7 @@ class FamilyWeights : public WeightSource {
     require_one_embedding();
     if (is_tied()) used.insert(find(*file_, head_name(config_)));
     for (const StoredTensor& tensor : file_->tensors())
-      if (!used.contains(&tensor) && !is_no_weight(config_, tensor.name))
+      if (!used.contains(&tensor) && !is_no_weight(config_, tensor.name) && !is_bias_of_zeros(tensor))
         throw Error(file_->path() + ": a model of the family `" + config_.family + "` has no place for the tensor " +
                         in_quotes(tensor.name) + " " + tensor.shape.str() +
                         (is_of_quantized(tensor.name)
@@ -247,6 +247,13 @@ class FamilyWeights : public WeightSource {
  private:
   static constexpr const char *kOut = ".attention.out.weight", *kDown = ".feed_forward.down.weight";
   static bool is_residual(const std::string& name) { return name.ends_with(kOut) || name.ends_with(kDown); }
+
+  // Programs for GPTQ write one for each quantized matrix, also where the family has no bias.
+  bool is_bias_of_zeros(const StoredTensor& tensor) const {
+    if (!config_.quantization || !tensor.name.ends_with(".bias") || tensor.shape.rank() != 1) return false;
+    const std::string matrix = tensor.name.substr(0, tensor.name.size() - std::strlen("bias")) + "weight";
+    return file_->find(matrix) && zero_rows(tensor).zero == 1;
+  }
 
   [[noreturn]] void refuse_zero(const StoredTensor& tensor, const ZeroRows& rows) const {
     const std::string share = rows.zero == rows.rows ? "is zero only"

@@ -19,6 +19,7 @@ namespace {
 
 using Kind = Quantization::Kind;
 constexpr std::int64_t kBlockSize = 32;  // elements of a block of all types that are made here
+const std::string kInstead = "; expected the model before it was quantized, or a GGUF file of it";
 
 // "MLX with 4 bits": what an object of quantization is, by its `quant_method`; MLX writes none.
 std::string quantization_in(const ConfigJson& json) {
@@ -64,33 +65,39 @@ std::int64_t group_in(const ConfigJson& json, const char* key) {
 
 Quantization read_gptq(const ConfigJson& json) {
   json.expect("bits", {4});
-  json.expect("checkpoint_format", {"gptq", "gptq_v2", "", nullptr});
+  for (const char* key : {"checkpoint_format", "format"}) json.expect(key, {"gptq", "gptq_v2", "", nullptr});
+  const std::string format = json.text("checkpoint_format", json.text("format", "gptq"));
+  json.expect("format", {format, nullptr});
   json.expect("lm_head", {false, nullptr});
   json.expect("dynamic", {nlohmann::json::object(), nullptr});
   json.expect("pack_dtype", {"int32", nullptr});
+  json.expect("rotation", {nullptr});
   return {.kind = Kind::gptq,
           .group = group_in(json, "group_size"),
-          .zero_less = json.text("checkpoint_format", "gptq") == "gptq_v2" ? 0 : 1};
+          .zero = !json.has("sym") || json.flag("sym") ? 8 : 0,
+          .zero_less = format == "gptq_v2" ? 0 : 1};
 }
 
 Quantization read_awq(const ConfigJson& json) {
   json.expect("bits", {4});
   json.expect("w_bit", {4});
-  json.expect("version", {"gemm", "GEMM"});
+  for (const char* key : {"version", "format", "checkpoint_format"}) json.expect(key, {"gemm", "GEMM", nullptr});
+  if (json.text("backend", "") == "llm-awq") json.refuse("`backend` is llm-awq, whose order of codes is not read");
   json.expect("zero_point", {true});
-  return {.kind = Kind::awq, .group = group_in(json, json.holds("group_size") ? "group_size" : "q_group_size")};
+  return {.kind = Kind::awq, .group = group_in(json, json.holds("q_group_size") ? "q_group_size" : "group_size")};
 }
 
-// One group of weights for all linear layers.
+// One group of weights for all linear layers. What is missing is what compressed-tensors takes then.
 Quantization read_compressed(const ConfigJson& json) {
   json.expect("format", {"pack-quantized", "float-quantized"});
   json.expect("quantization_status", {"compressed", "frozen", nullptr});
-  for (const char* key : {"kv_cache_scheme", "transform_config", "sparsity_config"})
-    json.expect(key, {nlohmann::json::object(), nullptr});
+  for (const char* key : {"kv_cache_scheme", "transform_config"}) json.expect(key, {nlohmann::json::object(), nullptr});
+  json.object("sparsity_config").expect("format", {"dense"});
   const ConfigJson groups = json.object("config_groups");
   if (groups.keys().size() != 1)
     json.refuse("`config_groups` must have one group, got " + std::to_string(groups.keys().size()));
-  const ConfigJson group = groups.object(groups.keys()[0].c_str()), weights = group.object("weights");
+  const ConfigJson group = groups.object(groups.keys()[0].c_str());
+  const ConfigJson weights = group.object("weights").completed({{"num_bits", 8}, {"type", "int"}, {"symmetric", true}});
   group.expect("targets", {{"Linear"}});
   group.expect("format", {json.text("format"), nullptr});
   group.expect("output_activations", {nullptr});
@@ -106,7 +113,8 @@ Quantization read_compressed(const ConfigJson& json) {
   weights.expect("num_bits", {8});
   weights.expect("type", {"float"});
   weights.expect("strategy", {"tensor", "channel", "block"});
-  if (group.has("input_activations")) group.object("input_activations").expect("dynamic", {true});
+  if (group.has("input_activations"))
+    group.object("input_activations").completed({{"dynamic", false}}).expect("dynamic", {true});
   Quantization how{.kind = Kind::fp8, .rounds_inputs = group.has("input_activations")};
   if (weights.text("strategy") == "block") take_scale_sizes(weights, "block_structure", how);
   return how;
@@ -167,13 +175,17 @@ class Joining {
     if (codes.shape.rank() != 2 || codes.shape.size() == 0 || !codes.name.ends_with(".weight"))
       refuse(codes, "expected matrices only to be F8_E4M3");
     const std::int64_t N = codes.shape[0], K = codes.shape[1];
-    const std::int64_t rows = how_.scale_rows > 0 ? how_.scale_rows : scales.shape.size() == 1 ? N : 1;
-    const std::int64_t columns = how_.scale_columns > 0 ? how_.scale_columns : K;
+    const bool in_blocks = how_.scale_rows > 0;
+    const std::int64_t rows = in_blocks ? std::min(how_.scale_rows, N) : scales.shape.size() == 1 ? N : 1;
+    const std::int64_t columns = in_blocks ? std::min(how_.scale_columns, K) : K;
     const std::int64_t of_rows = (N + rows - 1) / rows, of_columns = (K + columns - 1) / columns;
     if (columns % kBlockSize != 0) refuse(codes, "expected scales for a multiple of 32 elements of a row");
-    if (scales.shape.size() != of_rows * of_columns)
+    if (in_blocks && scales.shape != Shape{of_rows, of_columns})
       refuse(scales, "expected " + Shape{of_rows, of_columns}.str() + " by the size of its blocks and of " +
                          in_quotes(codes.name) + " " + codes.shape.str());
+    if (!in_blocks && scales.shape.size() != 1 && scales.shape != Shape{N} && scales.shape != Shape{N, 1})
+      refuse(scales, "expected one scale, or " + std::to_string(N) + " for the rows of " + in_quotes(codes.name) + " " +
+                         codes.shape.str() + ", because config.json has no size of blocks");
     expect_real(scales);
     for (std::int64_t i = 0; i < codes.shape.size(); ++i)
       if ((codes.data[i] & 0x7f) == 0x7f) refuse(codes, "is NaN at element " + std::to_string(i));
@@ -196,9 +208,14 @@ class Joining {
     for (std::int64_t k = 0; k < K; ++k)
       if (word_at(order, k) != k / group)
         refuse(order, "has columns in the order of their activations (`desc_act`), which is not read");
-    for (std::int64_t i = 0; how_.zero_less > 0 && i < N * (K / group); ++i)
-      if (code_at(zeros, i / 8, i % 8) == 15)
-        refuse(zeros, "has a zero of 15, which some programs take as 16 and some as 0");
+    for (std::int64_t i = 0; i < N * (K / group); ++i) {
+      const std::int64_t stored = code_at(zeros, i / 8, i % 8), zero = stored + how_.zero_less;
+      if (zero == 16) refuse(zeros, "has a zero of 15, which some programs take as 16 and some as 0");
+      if (how_.zero > 0 && zero != how_.zero)
+        refuse(zeros, "has a zero of " + std::to_string(stored) + " for " + std::to_string(zero) +
+                          ", and by `sym` of config.json all are 8: where 8 is stored for it, `checkpoint_format` must "
+                          "be gptq_v2");
+    }
     join_codes(
         name, {N, K}, group, {&words, &zeros, &scales},
         [&, N = N](std::int64_t n, std::int64_t k) { return code_at(words, k / 8 * N + n, k % 8); },
@@ -321,7 +338,8 @@ class Joining {
   }
   [[noreturn]] void refuse(const StoredTensor& tensor, const std::string& why) const {
     throw Error(printable(file_.path()) + ": the tensor " + in_quotes(tensor.name) + ", " +
-                    layout_of(tensor.type).name + " " + tensor.shape.str() + ", is of quantized weights: " + why,
+                    layout_of(tensor.type).name + " " + tensor.shape.str() + ", is of quantized weights: " + why +
+                    "; get the folder again from where it is from, or the model before it was quantized",
                 Exit::corrupt_checkpoint);
   }
 
@@ -347,12 +365,10 @@ std::optional<Quantization> quantization_of(const ConfigJson& json) {
     const bool is_named = json.is_object(key) && json.object(key).json().contains("quant_method") &&
                           json.object(key).json()["quant_method"].is_string();
     const auto reader = is_named ? readers.find(json.object(key).text("quant_method")) : readers.end();
-    if (reader != readers.end()) return reader->second(json.object(key));
+    if (reader != readers.end()) return reader->second(json.object(key).with_advice(kInstead));
     const std::string what =
         json.is_object(key) ? quantization_in(json.object(key)) : std::string("a type that is not named");
-    json.refuse(
-        "the weights are quantized: " + what + " (`" + key +
-        "`), which is not read from a folder; expected the model before it was quantized, or a GGUF file of it");
+    json.refuse("the weights are quantized: " + what + " (`" + key + "`), which is not read from a folder" + kInstead);
   }
   return std::nullopt;
 }

@@ -1,15 +1,18 @@
 // Quantized weights in folders for transformers: what config.json says of them, and their tensors as blocks.
 //
-//   kind                           tensors of a matrix (N, K)                                        weight
-//   mxfp4                          _blocks (.., N, K / 32, 16) u8, _scales (.., N, K / 32) u8        2^(scale - 127)
-//   E2M1 fp8, compressed-tensors        .weight (N, K) F8_E4M3, .weight_scale_inv or .weight_scale        scale E4M3
-//   gptq                           .qweight (K / 8, N), .qzeros (g, N / 8), .scales (g, N), .g_idx   scale (code -
-//   zero) awq                            .qweight (K, N / 8), .qzeros (g, N / 8), .scales (g, N)           scale (code
-//   - zero) compressed-tensors, 4 bits     .weight_packed (N, K / 8), .weight_scale (N, g), .weight_shape    scale
-//   (code - 8)
+//   kind      tensors of a matrix (N, K)                                     weight
+//   mxfp4     _blocks (.., N, K / 32, 16), _scales (.., N, K / 32), both u8  2^(scale - 127) E2M1
+//   fp8, and  .weight (N, K) F8_E4M3, .weight_scale_inv or                   scale E4M3
+//     packed    .weight_scale (by blocks; (N); or one)
+//   gptq      .qweight (K / 8, N), .qzeros (g, N / 8), .scales (g, N),       scale (code - zero)
+//               .g_idx (K)
+//   awq       .qweight (K, N / 8), .qzeros (g, N / 8), .scales (g, N)        scale (code - zero)
+//   packed    .weight_packed (N, K / 8), .weight_scale (N, g),               scale (code - 8)
+//               .weight_shape (2)
 //
-// g: groups of a row. Words are i32, with code i of eight in bits 4 i to 4 i + 3; AWQ's words have the codes of columns
-// 0 2 4 6 1 3 5 7. All weights are exact in F32 but those of FP8, whose product is rounded once.
+// packed: compressed-tensors. g: groups of a row. Words are i32, with code i of eight in bits 4 i to 4 i + 3; AWQ's
+// words have the codes of columns 0 2 4 6 1 3 5 7. All weights are exact in F32 where scales have 16 bits, but those of
+// FP8, whose product is rounded once.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +29,7 @@ struct Quantization {
   Kind kind = Kind::mxfp4;
   std::int64_t group = 0;                          // elements of a row that share a scale; -1: the row
   std::int64_t scale_rows = 0, scale_columns = 0;  // of FP8, elements that share a scale; 0: as the scales' shape says
-  std::int64_t zero_less = 0;                      // of GPTQ, what its files store zeros less
+  std::int64_t zero = 0, zero_less = 0;            // of GPTQ, the zero of all or 0; what files store zeros less
   bool rounds_inputs = false;                      // the model is meant to round inputs of products, too
 };
 

@@ -4,13 +4,16 @@
 
 #include <doctest/doctest.h>
 
+#include <cstring>
 #include <filesystem>
+#include <map>
 
 #include "engine/io/file.h"
 #include "model/open/open_model.h"
 #include "tests/model/open_golden.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
+#include "tests/support/weight_bytes.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -46,6 +49,28 @@ std::string edited(const TemporaryFolder& folder, const std::string& name, const
   return copy;
 }
 
+// The bytes of a safetensors file with one more vector of 64 F16.
+std::string with_vector(const std::string& bytes, const std::string& name, const std::string& numbers) {
+  REQUIRE(numbers.size() == 128);
+  std::uint64_t size;
+  std::memcpy(&size, bytes.data(), sizeof size);
+  const std::string header = bytes.substr(sizeof size, size), data = bytes.substr(sizeof size + size);
+  const std::string offsets = std::to_string(data.size()) + "," + std::to_string(data.size() + 128);
+  const std::string entry =
+      "{\"" + name + R"(":{"dtype":"F16","shape":[64],"data_offsets":[)" + offsets + "]}," + header.substr(1);
+  return safetensors_bytes(entry, data + numbers);
+}
+
+// The bytes of all tensors, in the order of their names.
+std::string bytes_of(const OpenModel& model) {
+  std::map<std::string, std::string> all;
+  for (const StoredTensor& tensor : model.file->tensors())
+    all[tensor.name] = {reinterpret_cast<const char*>(tensor.data), tensor.bytes};
+  std::string bytes;
+  for (const auto& [name, one] : all) bytes += name + one;
+  return bytes;
+}
+
 }  // namespace
 
 TEST_CASE("quantized: the logits of each kind are those of its weights, in place and as numbers") {
@@ -70,6 +95,32 @@ TEST_CASE("quantized: the logits of each kind are those of its weights, in place
   }
 }
 
+TEST_CASE("quantized: what published folders write in other words is the same model") {
+  const Ablation* llama = program_of("llama");
+  if (!llama) return;
+  const TemporaryFolder folder;
+  auto same = [&](const std::string& name, const std::string& from, const std::string& to) {
+    CAPTURE(to);
+    CHECK(bytes_of(open_model(edited(folder, name, "config.json", from, to))) == bytes_of(open_model(kFolders + name)));
+  };
+  same("gptq_v2", "\"checkpoint_format\"", "\"format\"");
+  same("gptq", "\"bits\": 4", "\"bits\": 4, \"format\": \"gptq\", \"checkpoint_format\": \"gptq\"");
+  same("awq", "\"version\"", "\"format\"");
+  same("awq", "\"group_size\"", "\"q_group_size\"");
+  same("fp8", "32,\n      32\n", "32,\n      32\n    ],\n    \"modules_to_not_convert\": [\n      \"lm_head\"\n");
+  same("compressed_fp8", "\"kv_cache_scheme\": null",
+       "\"kv_cache_scheme\": null, \"sparsity_config\": {\"format\": \"dense\", \"global_sparsity\": 0.1}");
+  // Biases of zeros, of a family without.
+  const std::string copy = edited(folder, "gptq", "config.json", "\"bits\"", "\"bits\""),
+                    file = copy + "/model.safetensors";
+  const std::string bytes = read_file("test", file), bias = "model.layers.0.mlp.down_proj.bias";
+  write_file_atomically(file, with_vector(bytes, bias, std::string(128, '\0')));
+  CHECK(open_model(copy).load(*llama, DType::F32));
+  write_file_atomically(file, with_vector(bytes, bias, std::string(127, '\0') + '\x3C'));
+  check_refused([&] { open_model(copy).load(*llama, DType::F32); }, {"has no place for", bias},
+                Exit::corrupt_checkpoint);
+}
+
 TEST_CASE("quantized: what is not computed as config.json says, and what does not fit, is refused by name") {
   if (!program_of("llama") || !program_of("gpt_oss")) return;
   const TemporaryFolder folder;
@@ -89,16 +140,31 @@ TEST_CASE("quantized: what is not computed as config.json says, and what does no
   refused("gptq", "\"group_size\": 32", "\"group_size\": 16", {"`group_size`", "multiple of 32"});
   refused("gptq", "\"group_size\": 32", "\"group_size\": 64", {"scales", "a scale for each 64 of 96 rows"});
   refused("gptq", "\"bits\": 4", "\"bits\": 4, \"checkpoint_format\": \"marlin\"", {"`checkpoint_format`", "marlin"});
+  refused("gptq", "\"bits\": 4", "\"bits\": 4, \"format\": \"gptq\", \"checkpoint_format\": \"gptq_v2\"",
+          {"`format` must be \"gptq_v2\" or null, got \"gptq\"; expected the model before it was quantized"});
+  refused("gptq", "\"bits\": 4", "\"bits\": 4, \"rotation\": \"hadamard\"", {"`rotation`", "hadamard"});
+  refused("gptq", "\"sym\": false", "\"sym\": true", {"qzeros", "a zero of", "`checkpoint_format` must be gptq_v2"});
+  refused("gptq", "\"sym\": false,", "", {"qzeros", "by `sym`"});
   refused("awq", "\"gemm\"", "\"gemv\"", {"`version`", "gemv"});
+  refused("awq", "\"version\": \"gemm\"", "\"format\": \"gemv\"", {"`format`", "gemv"});
+  refused("awq", "\"version\": \"gemm\"", "\"backend\": \"llm-awq\"", {"`backend` is llm-awq"});
   refused("awq", "\"zero_point\": true", "\"zero_point\": false", {"`zero_point`"});
   refused("fp8", "\"dynamic\"", "\"static\"", {"`activation_scheme`", "static"});
   refused("fp8", "\"e4m3\"", "\"e5m2\"", {"`fmt`", "e5m2"});
   refused("fp8", "32,\n      32\n", "32,\n      48\n", {"down_proj.weight", "multiple of 32"});
-  refused("fp8", "32,\n      32\n", "64,\n      32\n", {"_scale_inv", "(2, 3)", "expected (1, 3)"});
+  refused("fp8", "32,\n      32\n", "64,\n      32\n", {"_scale_inv", "(2, 3)", "expected (1, 3)", "get the folder"});
+  refused("fp8", "32,\n      32\n", "9223372036854775807,\n      9223372036854775776\n", {"(2, 3)", "expected (1, 1)"});
+  refused("fp8", "\"weight_block_size\"", "\"other\"", {"_scale_inv", "expected one scale, or 64 for the rows"});
   refused("compressed_4", "\"num_bits\": 4", "\"num_bits\": 2", {"`num_bits`"});
   refused("compressed_4", "\"symmetric\": true", "\"symmetric\": false", {"`symmetric`"});
   refused("compressed_fp8", "\"input_activations\": null", "\"input_activations\": {\"dynamic\": false}",
           {"`dynamic`"});
+  refused("compressed_fp8", "\"input_activations\": null", "\"input_activations\": {\"num_bits\": 8}", {"`dynamic`"});
+  refused("compressed_fp8", "\"kv_cache_scheme\": null", "\"kv_cache_scheme\": {\"num_bits\": 8}",
+          {"`kv_cache_scheme`", "GGUF"});
+  refused("compressed_fp8", "\"kv_cache_scheme\": null", "\"sparsity_config\": {\"format\": \"sparse-24-bitmask\"}",
+          {"`format` must be \"dense\""});
+  refused("compressed_4", "\"num_bits\": 4,", "", {"`num_bits` must be 4, got 8"});
   refused("compressed_fp8", "\"Linear\"", "\"re:.*q_proj\"", {"`targets`"});
   refused("mxfp4", "\"mxfp4\"", "\"hqq\"", {"the weights are quantized: `hqq`", "GGUF"});
   refused("mxfp4", "\"mxfp4\"", "\"awq\", \"bits\": 4, \"version\": \"gemm\", \"zero_point\": true, \"group_size\": 32",
@@ -106,6 +172,9 @@ TEST_CASE("quantized: what is not computed as config.json says, and what does no
   tensors_refused("gptq", "q_proj.scales", "q_proj.scalez", {"has no tensor", "q_proj.scales"});
   tensors_refused("mxfp4", "down_proj_scales", "down_proj_scalez", {"has no tensor", "down_proj_scales"});
   tensors_refused("compressed_4", "[64,8]", "[8,64]", {"weight_packed"});
+  tensors_refused("fp8", "\"shape\":[2,3]", "\"shape\":[3,2]", {"_scale_inv", "(3, 2)", "expected (2, 3)"});
+  tensors_refused("compressed_fp8", "\"shape\":[64,1]", "\"shape\":[1,64]",
+                  {"_scale", "(1, 64)", "or 64 for the rows"});
   tensors_refused("fp8", "\"F8_E4M3\"", "\"F8_E5M2\"", {"F8_E5M2", "which is not read"});
 
   // Bytes that are no weights: of E4M3, NaN, of a scale, infinity; GPTQ's columns in another order.

@@ -58,6 +58,10 @@ struct StoredSample {
       halves = {108};
     else if (type == Q2_K)
       halves = {80, 82};
+    else if (type == TQ1_0)
+      halves = {52};
+    else if (type == TQ2_0)
+      halves = {64};
     else if (type < MXFP4)
       halves = {0};
     if (type == Q4_K || type == Q5_K || type == Q4_1 || type == Q5_1) halves = {0, 2};

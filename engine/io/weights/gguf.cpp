@@ -21,21 +21,22 @@ struct GgufType {
   std::uint32_t number;
   StoredType type;
 };
-constexpr GgufType kGgufTypes[] = {
-    {0, StoredType::F32},     {1, StoredType::F16},     {2, StoredType::Q4_0},  {3, StoredType::Q4_1},
-    {6, StoredType::Q5_0},    {7, StoredType::Q5_1},    {8, StoredType::Q8_0},  {10, StoredType::Q2_K},
-    {11, StoredType::Q3_K},   {12, StoredType::Q4_K},   {13, StoredType::Q5_K}, {14, StoredType::Q6_K},
-    {20, StoredType::IQ4_NL}, {23, StoredType::IQ4_XS}, {30, StoredType::BF16}, {39, StoredType::MXFP4}};
+constexpr GgufType kGgufTypes[] = {{0, StoredType::F32},     {1, StoredType::F16},     {2, StoredType::Q4_0},
+                                   {3, StoredType::Q4_1},    {6, StoredType::Q5_0},    {7, StoredType::Q5_1},
+                                   {8, StoredType::Q8_0},    {10, StoredType::Q2_K},   {11, StoredType::Q3_K},
+                                   {12, StoredType::Q4_K},   {13, StoredType::Q5_K},   {14, StoredType::Q6_K},
+                                   {20, StoredType::IQ4_NL}, {23, StoredType::IQ4_XS}, {30, StoredType::BF16},
+                                   {34, StoredType::TQ1_0},  {35, StoredType::TQ2_0},  {39, StoredType::MXFP4}};
 
 // Those that are refused by their names.
 struct OtherGgufType {
   std::uint32_t number;
   const char* name;
 };
-constexpr OtherGgufType kOtherGgufTypes[] = {
-    {9, "Q8_1"},   {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"}, {18, "IQ3_XXS"}, {19, "IQ1_S"},
-    {21, "IQ3_S"}, {22, "IQ2_S"}, {24, "I8"},      {25, "I16"},    {26, "I32"},     {27, "I64"},
-    {28, "F64"},   {29, "IQ1_M"}, {34, "TQ1_0"},   {35, "TQ2_0"},  {40, "NVFP4"}};
+constexpr OtherGgufType kOtherGgufTypes[] = {{9, "Q8_1"},     {15, "Q8_K"},  {16, "IQ2_XXS"}, {17, "IQ2_XS"},
+                                             {18, "IQ3_XXS"}, {19, "IQ1_S"}, {21, "IQ3_S"},   {22, "IQ2_S"},
+                                             {24, "I8"},      {25, "I16"},   {26, "I32"},     {27, "I64"},
+                                             {28, "F64"},     {29, "IQ1_M"}, {40, "NVFP4"}};
 
 StoredType gguf_type(std::uint32_t number, const std::string& name) {
   std::string list, of_other;

@@ -65,8 +65,8 @@ TEST_CASE(
     "stored product: blocks of every type; of few rows, the bits do not depend on how many they are or on threads") {
   using enum StoredType;
   const int threads = thread_count();
-  for (StoredType type :
-       {Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, Q2_K, Q3_K, IQ4_NL, IQ4_XS, MXFP4, Scaled4, ScaledF8})
+  for (StoredType type : {Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K, Q6_K, Q2_K, Q3_K, IQ4_NL, IQ4_XS, MXFP4, TQ1_0,
+                          TQ2_0, Scaled4, ScaledF8})
     for (std::int64_t K : {256, 768}) {
       CAPTURE(layout_of(type).name);
       const StoredSample w = StoredSample::blocks(type, 37, K);

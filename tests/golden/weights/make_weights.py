@@ -72,6 +72,10 @@ def write_blocks():
     raw[:, ::17] = np.array([[0, 1, 2, 3, 125], [126, 127, 128, 129, 130], [250, 252, 253, 254, 110]])
     writer.add_tensor("MXFP4", raw, raw_dtype=Type.MXFP4)
     expected["MXFP4"] = gguf.quants.dequantize(raw, Type.MXFP4)
+    for kind, f16_at in ((Type.TQ1_0, (52,)), (Type.TQ2_0, (64,))):
+        raw = k_blocks(3, 2, gguf.GGML_QUANT_SIZES[kind][1], f16_at, 1)
+        writer.add_tensor(kind.name, raw, raw_dtype=kind)
+        expected[kind.name] = gguf.quants.dequantize(raw, kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
