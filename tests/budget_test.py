@@ -20,11 +20,11 @@ model/open 6045 65
 model 4225 65
 train/studies 185 197
 train 5135 63
-eval 11650 135
+eval 11820 135
 tools/report 3590 47
 tools/sweep 2490 17
 tools 6630 200
-tests 45100 624
+tests 45145 624
 """
 CODE = {".h", ".cpp", ".cu", ".cuh", ".hpp"}
 
