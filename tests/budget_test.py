@@ -19,7 +19,7 @@ autograd 1835 31
 model/open 6045 65
 model 4225 65
 train/studies 185 197
-train 5135 63
+train 5140 63
 eval 11820 135
 tools/report 3590 47
 tools/sweep 2490 17

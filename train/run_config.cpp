@@ -333,12 +333,7 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
     refuse(
         "--birth-checkpoints " + std::to_string(config.birth_checkpoints) +
         " keeps parameters of evaluations, and --eval-every 0 makes none before the last step: leave one of them out");
-  if (const std::int64_t alphas = config.attention_layers() * config.heads * config.context;
-      config.key_alpha_every > 0 && alphas > kMaxKeyAlphas)
-    refuse("--key-alpha-every " + std::to_string(config.key_alpha_every) +
-           " writes layers times heads times --context, " + std::to_string(alphas) +
-           " values, in one line of metrics.jsonl, expected at most " + std::to_string(kMaxKeyAlphas) +
-           ": leave it out, and measure checkpoints by eval_* sink");
+  require_line_length(config.key_alpha_every, config.attention_layers() * config.heads * config.context);
   if (config.zero > 1)
     refuse("--zero must be 0 or 1, got " + std::to_string(config.zero) +
            ": gradients and parameters are not sharded; --zero 1 trains to the same bits");

@@ -188,6 +188,14 @@ std::vector<std::pair<std::string, double>> values_of(const Evaluation& e) {
   return found;
 }
 
+void require_line_length(std::int64_t key_alpha_every, std::int64_t alphas) {
+  if (key_alpha_every == 0 || alphas <= kMaxKeyAlphas) return;
+  throw Error("--key-alpha-every " + std::to_string(key_alpha_every) + " writes layers times heads times --context, " +
+                  std::to_string(alphas) + " values, in one line of metrics.jsonl, expected at most " +
+                  std::to_string(kMaxKeyAlphas) + ": leave it out, and measure checkpoints by eval_* sink",
+              Exit::usage);
+}
+
 std::string to_json(const StepRecord& record) {
   std::string line = "{\"step\": " + std::to_string(record.step) + ", \"tokens\": " + std::to_string(record.tokens);
   auto add = [&](const std::string& key, const auto& value) { line += ", \"" + key + "\": " + number(value); };

@@ -32,6 +32,8 @@ struct StepRecord {
 
 // Values of train_alpha_layer_head_k in a line, at most.
 inline constexpr std::int64_t kMaxKeyAlphas = std::int64_t{1} << 20;
+// Refuses (Error, Exit::usage) --key-alpha-every, if given, for more.
+void require_line_length(std::int64_t key_alpha_every, std::int64_t alphas);
 
 // The line, without its end. Values are printed as %.9g; NaN and infinities are the texts "nan", "inf", "-inf".
 std::string to_json(const StepRecord& record);

@@ -73,7 +73,7 @@ double largest_difference(const ValueTable& a, const ValueTable& b) {
     REQUIRE(a[row].size() == b[row].size());
     for (std::size_t k = 0; k < a[row].size(); ++k) {
       REQUIRE(std::isfinite(a[row][k]));
-      largest = std::max(largest, std::abs(a[row][k] - b[row][k]));
+      if (const double d = std::abs(a[row][k] - b[row][k]); !(d <= largest)) largest = d;
     }
   }
   return largest;
