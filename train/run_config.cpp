@@ -20,6 +20,7 @@
 #include "model/size_settings.h"
 #include "train/optimizers/optimizers.h"
 #include "train/run_config_table.h"
+#include "train/run_log.h"
 
 namespace sink {
 namespace {
@@ -332,6 +333,7 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
     refuse(
         "--birth-checkpoints " + std::to_string(config.birth_checkpoints) +
         " keeps parameters of evaluations, and --eval-every 0 makes none before the last step: leave one of them out");
+  require_line_length(config.key_alpha_every, config.attention_layers() * config.heads * config.context);
   if (config.zero > 1)
     refuse("--zero must be 0 or 1, got " + std::to_string(config.zero) +
            ": gradients and parameters are not sharded; --zero 1 trains to the same bits");

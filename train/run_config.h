@@ -47,6 +47,7 @@ struct RunConfig : DataConfig, Sizes {
   // Measuring and saving.
   std::int64_t eval_every = 100;        // 0: only after the last step
   std::int64_t checkpoint_every = 500;  // also at the end and on SIGTERM / SIGINT
+  std::int64_t key_alpha_every = 0;     // steps between lines with alpha of every key (train/run_log.h); 0: none
   std::int64_t birth_checkpoints = 0;   // N around the onset of the sink (train/birth_checkpoints.h); 0: none
   std::int64_t log_every = 10;          // plain progress lines, where there is no terminal
   std::string run;                      // run folder, e.g. runs/first

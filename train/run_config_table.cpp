@@ -106,6 +106,10 @@ Settings<RunConfig> make_table() {
       of_data("prefix-validation"),
       {"checkpoint-every", measuring, &C::checkpoint_every, "steps; also at the end and on SIGTERM, SIGINT, SIGUSR1", 1,
        kBillion},
+      {"key-alpha-every", measuring, &C::key_alpha_every,
+       "steps between lines of metrics.jsonl with alpha of every key of every head on the step's first micro-batch; "
+       "0: none",
+       0, kBillion},
       {"birth-checkpoints", measuring, &C::birth_checkpoints,
        "parameters of this many evaluations up to the first at which a head's alpha_1 (or alpha_*, with an extra key "
        "or token) passes 0.2, and of as many after it, in <run>/birth; 0: none",

@@ -20,12 +20,19 @@
 namespace sink {
 namespace {
 
-constexpr std::size_t kLongestLine = std::size_t{1} << 20;
+constexpr std::size_t kLongestLine = (std::size_t{1} << 20) + 18 * kMaxKeyAlphas;
 
 std::string number(double value) {
   if (std::isnan(value)) return "\"nan\"";
   if (std::isinf(value)) return value > 0 ? "\"inf\"" : "\"-inf\"";
   return str_format("%.9g", value);
+}
+
+template <class T>
+std::string number(const std::vector<T>& values) {
+  std::string text;
+  for (const T& value : values) text += (text.empty() ? "" : ", ") + number(value);
+  return "[" + text + "]";
 }
 
 // The line of a step, as a view of the file's text.
@@ -181,9 +188,17 @@ std::vector<std::pair<std::string, double>> values_of(const Evaluation& e) {
   return found;
 }
 
+void require_line_length(std::int64_t key_alpha_every, std::int64_t alphas) {
+  if (key_alpha_every == 0 || alphas <= kMaxKeyAlphas) return;
+  throw Error("--key-alpha-every " + std::to_string(key_alpha_every) + " writes layers times heads times --context, " +
+                  std::to_string(alphas) + " values, in one line of metrics.jsonl, expected at most " +
+                  std::to_string(kMaxKeyAlphas) + ": leave it out, and measure checkpoints by eval_* sink",
+              Exit::usage);
+}
+
 std::string to_json(const StepRecord& record) {
   std::string line = "{\"step\": " + std::to_string(record.step) + ", \"tokens\": " + std::to_string(record.tokens);
-  auto add = [&](const std::string& key, double value) { line += ", \"" + key + "\": " + number(value); };
+  auto add = [&](const std::string& key, const auto& value) { line += ", \"" + key + "\": " + number(value); };
   add("seconds", record.seconds);
   add("tokens_per_second", record.tokens_per_second);
   add("learning_rate", record.learning_rate);
@@ -192,6 +207,11 @@ std::string to_json(const StepRecord& record) {
   if (record.skipped) line += ", \"skipped\": true";
   if (record.evaluation) {
     for (const auto& [key, value] : values_of(*record.evaluation)) add(key, value);
+  }
+  if (record.key_alpha) {
+    add("train_alpha_layer_head_k", record.key_alpha->alpha_layer_head_k);
+    if (!record.key_alpha->alpha_star_layer_head.empty())
+      add("train_alpha_star_layer_head", record.key_alpha->alpha_star_layer_head);
   }
   return line + "}";
 }

@@ -25,7 +25,15 @@ struct StepRecord {
   double grad_norm = 0;
   bool skipped = false;  // NaN: the weights were left alone
   std::optional<Evaluation> evaluation;
+  // --key-alpha-every: scores_of_every_key (eval/sink/evaluation.h) of the step's first micro-batch after the update,
+  // as train_alpha_layer_head_k and train_alpha_star_layer_head.
+  std::optional<SinkScores> key_alpha;
 };
+
+// Values of train_alpha_layer_head_k in a line, at most.
+inline constexpr std::int64_t kMaxKeyAlphas = std::int64_t{1} << 20;
+// Refuses (Error, Exit::usage) --key-alpha-every, if given, for more.
+void require_line_length(std::int64_t key_alpha_every, std::int64_t alphas);
 
 // The line, without its end. Values are printed as %.9g; NaN and infinities are the texts "nan", "inf", "-inf".
 std::string to_json(const StepRecord& record);

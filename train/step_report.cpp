@@ -20,8 +20,11 @@ void StepReport::on_step(TrainingRun& run, const StepResult& result, const Evalu
                     .train_loss = result.loss,
                     .grad_norm = result.gradient_norm,
                     .skipped = result.skipped,
-                    .evaluation = {}};
+                    .evaluation = {},
+                    .key_alpha = {}};
   if (evaluation) record.evaluation = *evaluation;
+  if (const std::int64_t every = run.config().key_alpha_every; every > 0 && result.step % every == 0)
+    record.key_alpha = run.key_alpha();
   log_.write(record);
   progress_.show(record);
 }

@@ -191,4 +191,9 @@ Evaluation TrainingRun::evaluate(bool with_patterns) {
                         moved_fixed_token(config_));
 }
 
+SinkScores TrainingRun::key_alpha() {
+  const auto stop_check = stop_checks_.between_operations();
+  return scores_of_every_key(*model_, data_->train_batch(state_.step - 1, 0, config_.batch));
+}
+
 }  // namespace sink

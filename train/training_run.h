@@ -80,6 +80,8 @@ class TrainingRun {
   // Evaluates the first eval_sequences validation sequences, `evaluation_batch` at a time; the batches are distributed
   // over the ranks. All ranks get the result, only the writer attention patterns. Throws Stopped like step(). (all)
   Evaluation evaluate(bool with_patterns = false);
+  // alpha of every key on the first micro-batch of the last step, by the weights after it.
+  SinkScores key_alpha();
   std::int64_t evaluation_batch;  // config.batch by default
   // On a GPU, a step is not recorded as a CUDA graph when the last one took longer, so that a signal can interrupt it.
   double long_step_seconds = 1;

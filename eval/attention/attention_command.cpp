@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "engine/io/file.h"
 #include "engine/io/output_kind.h"
@@ -18,6 +19,7 @@
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
 #include "eval/input_options.h"
+#include "eval/what_fits.h"
 
 namespace sink {
 namespace {
@@ -110,12 +112,44 @@ std::function<void(std::int64_t)> layer_progress(std::int64_t layers, std::int64
   };
 }
 
+struct EnoughLayers {};
+
+// read(tokens, after_layer). If that runs out of memory, throws Error (Exit::out_of_memory) that names a length that
+// fits, to a sixteenth of the text. It is found by trial: two layers, next to the sums of all heads.
+template <class F>
+AttentionSummary in_memory(const ReadText& text, F&& read) {
+  const std::int64_t T = text.tokens_1T.dim(1);
+  const Sizes& sizes = text.model->sizes();
+  try {
+    return read(text.tokens_1T, layer_progress(sizes.layers, T));
+  } catch (const OutOfMemory& error) {
+    const std::int64_t sixteenths = largest_that_fits(16, [&](std::int64_t n) {
+      const std::int64_t tokens = T * n / 16;
+      return tokens > 0 && fits([&] {
+               const Tensor sums = Tensor::empty({sizes.layers * sizes.heads, 2, tokens}, DType::F64);
+               try {
+                 read(text.tokens_1T.slice(0, {1, tokens}), [](std::int64_t done) {
+                   if (done == 2) throw EnoughLayers();
+                 });
+               } catch (const EnoughLayers&) {}
+             });
+    });
+    throw Error(error.what() + (sixteenths > 0 ? ". About " + std::to_string(T * sixteenths / 16) + " of the text's " +
+                                                     std::to_string(T) + " tokens fit: shorten it"
+                                               : std::string(". Not even a sixteenth of the text fits: shorten it")),
+                error.code);
+  }
+}
+
 int run_attention(const AttentionOptions& options, const Ablation& ablation) {
   if (!options.out.empty()) require_output(options.out, kAttentionFile, options.force);
   const ReadText text = read_text(options, ablation, kLongestSequence);
-  const AttentionSummary summary =
-      summarise_attention(*text.model, text.tokens_1T, nullptr, text.has_logits(),
-                          layer_progress(text.model->sizes().layers, text.tokens_1T.dim(1)));
+  const AttentionSummary summary = in_memory(text, [&](const Tensor& tokens_1T, const auto& after_layer) {
+    FirstTokenByQuery by_query(text.model->sizes());
+    AttentionSummary found = summarise_attention(*text.model, tokens_1T, &by_query, text.has_logits(), after_layer);
+    by_query.add_to(found);
+    return found;
+  });
   put_text(options.json ? stderr : stdout, attention_table(summary, text.labels));
   if (options.json) put_text(stdout, attention_json(summary, text.labels));
   if (!options.out.empty()) write_file_atomically(options.out, attention_json(summary, text.labels));
@@ -135,20 +169,21 @@ bool view_is_long(const AttentionOptions& options, std::int64_t T) {
 }
 
 int run_long_view(const AttentionOptions& options, const ReadText& text, const std::string& out) {
-  const std::int64_t T = text.tokens_1T.dim(1);
   const Sizes& sizes = text.model->sizes();
   const ViewPatterns patterns = options.view.patterns;
   if (patterns == ViewPatterns::stored || patterns == ViewPatterns::computed)
     throw Error("--heads needs --patterns windows", Exit::usage);
   if (options.lens_given && options.view.lens_tokens > 0)
     throw Error("the page of a long text has no logit lens; leave out --lens-tokens, or see `lens`", Exit::usage);
-  LongView view(*text.model, T, layer_heads(options.heads, sizes));
-  const AttentionSummary summary =
-      summarise_attention(*text.model, text.tokens_1T, &view, text.has_logits(), layer_progress(sizes.layers, T));
-  const std::string page = view.page(summary, text.labels);
+  std::optional<LongView> view;
+  const AttentionSummary summary = in_memory(text, [&](const Tensor& tokens_1T, const auto& after_layer) {
+    view.emplace(*text.model, tokens_1T.dim(1), layer_heads(options.heads, sizes));
+    return summarise_attention(*text.model, tokens_1T, &*view, text.has_logits(), after_layer);
+  });
+  const std::string page = view->page(summary, text.labels);
   write_file_atomically(out, page);
   std::printf("%s, %.2f MB\n", printable(out).c_str(), static_cast<double>(page.size()) / 1e6);
-  put_text(stdout, view.note());
+  put_text(stdout, view->note());
   return 0;
 }
 
@@ -186,7 +221,9 @@ EvalCommand attention_command(CLI::App& app, const Ablation& ablation) {
   CLI::App* attention = app.add_subcommand(
       "attention",
       "Shows where the attention of a text goes. Prints the tokens, alpha_1 and Sink_1 with how the text began, other "
-      "tokens that are sinks, alpha_1 by layer, the heads with the strongest sink and those that look elsewhere. "
+      "tokens that are sinks, alpha_1 by layer, of 64 tokens and more also by query, and attention by distance, the "
+      "heads "
+      "with the strongest sink and those that look elsewhere. "
       "Weights are proxy weights. A text may be longer than the model's context, unless the model learns positions. Of "
       "a run without a text: its first "
       "validation sequence. "

@@ -14,9 +14,10 @@ namespace sink {
 namespace {
 
 constexpr std::size_t kColumns = 100;
-constexpr std::size_t kTokenLines = 4;     // of the text
-constexpr std::size_t kHeadsShown = 7;     // in each of the two lists
-constexpr std::size_t kSinksShown = 3;     // secondary ones
+constexpr std::size_t kTokenLines = 4;  // of the text
+constexpr std::size_t kHeadsShown = 7;  // in each of the two lists
+constexpr std::size_t kSinksShown = 3;  // secondary ones
+constexpr std::size_t kShortestRanges = 64;
 constexpr std::size_t kLongestToken = 16;  // columns
 constexpr double kEpsilon = kSinkEpsilons[kPaperEpsilonIndex];
 
@@ -93,6 +94,46 @@ std::string layer_line(const AttentionSummary& summary) {
   return "alpha_1 by layer: 0 " + bars + " " + std::to_string(summary.layers - 1) + "\n";
 }
 
+// "2-3 0.51, 4-15 0.43, ..." for the values of positions `first`, first + 1, ...; `value` is of a range [begin, end).
+std::string by_range(std::size_t first, std::size_t end, const auto& value) {
+  std::string text;
+  for (std::size_t begin = first, next; begin < end; begin = next) {
+    next = std::min(end, begin < 4 ? (begin < 2 ? begin + 1 : 4) : 4 * begin);
+    text += (text.empty() ? "" : ", ") + std::to_string(begin) +
+            (next > begin + 1 ? "-" + std::to_string(next - 1) : "") + " " + value(begin, next);
+  }
+  return text;
+}
+
+// Of a text that is long enough for ranges of positions.
+std::string position_lines(const AttentionSummary& summary) {
+  const std::size_t T = summary.tokens_T.size();
+  if (T < kShortestRanges) return "";
+  std::string lines =
+      "Attention in % by distance: " +
+      by_range(0, T,
+               [&](std::size_t begin, std::size_t end) {
+                 const auto d = summary.by_distance_T.begin();
+                 return str_format("%.0f", 100 * std::accumulate(d + static_cast<std::ptrdiff_t>(begin),
+                                                                 d + static_cast<std::ptrdiff_t>(end), 0.0));
+               }) +
+      "\n";
+  if (summary.alpha_1_by_query_T.empty()) return lines;
+  double slope = 0;
+  for (const HeadSummary& head : summary.head_LH)
+    slope += head.margin_slope / static_cast<double>(summary.head_LH.size());
+  // Positions count from 1.
+  return lines + "Attention on token 1 by query: " +
+         by_range(2, T + 1,
+                  [&](std::size_t begin, std::size_t end) {
+                    double sum = 0, n = 0;
+                    for (std::size_t i = begin; i < end; ++i)
+                      if (const double alpha = summary.alpha_1_by_query_T[i - 1]; !std::isnan(alpha)) sum += alpha, ++n;
+                    return n > 0 ? str_format("%.2f", sum / n) : std::string("not seen");
+                  }) +
+         str_format("\nMargin of token 1: %+.2f nats per ln i of query i\n", slope);
+}
+
 // The three tokens with the largest share of the head's attention.
 std::string most_looked_at(const AttentionSummary& summary, const HeadSummary& head, const SummaryLabels& labels) {
   std::vector<std::size_t> order(head.share_T.size());
@@ -131,7 +172,7 @@ std::string attention_table(const AttentionSummary& summary, const SummaryLabels
   if (T > labels.context) table += str_format(" (the model's context is %lld)", static_cast<long long>(labels.context));
   if (!std::isnan(summary.loss)) table += str_format(", loss %.4f nats", summary.loss);
   table += ", " + labels.begin + ":\n" + token_lines(summary, labels) + "\n" + sink_lines(summary, labels) +
-           massive_line(summary) + layer_line(summary);
+           massive_line(summary) + layer_line(summary) + position_lines(summary);
   std::vector<const HeadSummary*> heads;
   for (const HeadSummary& head : summary.head_LH) heads.push_back(&head);
   auto weaker = [](const HeadSummary* a, const HeadSummary* b) { return a->alpha_1() < b->alpha_1(); };
@@ -157,6 +198,8 @@ std::string attention_json(const AttentionSummary& summary, const SummaryLabels&
                      {"first_layer", sink.first_layer},
                      {"last_layer", sink.last_layer},
                      {"layers", sink.layers}});
+  Json by_query = Json::array();
+  for (double alpha : summary.alpha_1_by_query_T) by_query.push_back(or_null(!std::isnan(alpha), alpha));
   for (const HeadSummary& head : summary.head_LH)
     heads.push_back({{"layer", head.layer},
                      {"head", head.head},
@@ -164,7 +207,8 @@ std::string attention_json(const AttentionSummary& summary, const SummaryLabels&
                      {"alpha_star", or_null(extra, head.alpha_star)},
                      {"self", head.self},
                      {"previous", head.previous},
-                     {"row_sum", head.row_sum}});
+                     {"row_sum", head.row_sum},
+                     {"margin_slope", or_null(!std::isnan(head.margin_slope), head.margin_slope)}});
   const Json json{{"schema", 1},
                   {"model", labels.model},
                   {"ablation", labels.ablation},
@@ -181,6 +225,8 @@ std::string attention_json(const AttentionSummary& summary, const SummaryLabels&
                   {"alpha_star", or_null(extra, summary.alpha_star())},
                   {"even_alpha_star", or_null(extra, summary.even_alpha_star)},
                   {"secondary_sinks", sinks},
+                  {"by_distance", summary.by_distance_T},
+                  {"alpha_1_by_query", by_query},
                   {"hidden_norm", summary.hidden_norm_LT},
                   {"value_norm", summary.value_norm_LT},
                   {"heads", heads}};

@@ -10,6 +10,7 @@
 #include "engine/threads.h"
 #include "eval/input_tokens.h"
 #include "eval/sink/even_attention.h"
+#include "eval/sink/measured_point.h"
 #include "eval/vector_statistics.h"
 
 namespace sink {
@@ -82,7 +83,8 @@ HeadSummary summary_of_head(const ProxyPattern& proxy, Before before, const std:
 }
 
 // The heads of one layer, from what their keys receive; without sink tokens. rows_T: how many rows see each token.
-std::vector<HeadSummary> summaries_of_sums(const AttentionPoint& point, const std::vector<double>& rows_T) {
+std::vector<HeadSummary> summaries_of_sums(const AttentionPoint& point, const std::vector<double>& rows_T,
+                                           std::vector<double>& by_distance_T) {
   const AttentionKeySums sums = point.key_sums();
   const std::int64_t H = sums.proxy_BHK.dim(1), T = sums.proxy_BHK.dim(2);
   const auto rows = static_cast<double>(T);
@@ -95,6 +97,7 @@ std::vector<HeadSummary> summaries_of_sums(const AttentionPoint& point, const st
       const double sum = sums.proxy_BHK.item(h * T + k);
       head.alpha_T.push_back(sum / rows_T[static_cast<std::size_t>(k)]);
       head.share_T.push_back(sum / rows);
+      by_distance_T[static_cast<std::size_t>(k)] += sums.by_distance_BHK.item(h * T + k);
     }
     head.self = sums.by_distance_BHK.item(h * T) / rows;
     if (T > 1) head.previous = sums.by_distance_BHK.item(h * T + 1) / (rows - 1);
@@ -147,7 +150,7 @@ struct SummaryHooks final : HiddenStateHooks {
     if (needs_patterns) {
       add_patterns(point, rows_X);
     } else {
-      std::ranges::move(summaries_of_sums(point, rows_X), std::back_inserter(summary.head_LH));
+      std::ranges::move(summaries_of_sums(point, rows_X, summary.by_distance_T), std::back_inserter(summary.head_LH));
     }
     visitor.heads(point, std::span(summary.head_LH).last(static_cast<std::size_t>(summary.heads)));
     if (after_layer) after_layer(point.layer + 1);
@@ -170,6 +173,9 @@ struct SummaryHooks final : HiddenStateHooks {
       });
       for (auto& [head, weights_TT] : computed) {
         visitor.pattern(weights_TT);
+        const auto p = view<double, 2>(weights_TT);
+        for (std::size_t i = 0; i < p.shape(0); ++i)
+          for (std::size_t j = 0; j <= i; ++j) summary.by_distance_T[i - j] += p(i, j);
         summary.head_LH.push_back(std::move(head));
       }
     }
@@ -246,6 +252,7 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
                  (for_visitor ? "for a page of patterns" : "for a model with a sink token") + ", got " +
                  std::to_string(T) + "; shorten the text",
              Exit::bad_input);
+  summary.by_distance_T.assign(static_cast<std::size_t>(T), 0);
   SummaryVisitor none;
   SummaryHooks hooks(summary, sizes, model.extra_tokens(), needs_patterns, visitor ? *visitor : none, after_layer);
   if (!has_logits) {
@@ -259,6 +266,8 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
     const Tensor logits_1V = model.next_logits(tokens_1T, {.hooks = &hooks}).to(Device::cpu).to(DType::F64);
     require_finite_loss(log_sum_exp(std::span(logits_1V.data<double>(), static_cast<std::size_t>(logits_1V.size()))));
   }
+  for (double& share : summary.by_distance_T)
+    share /= static_cast<double>(T) * static_cast<double>(summary.head_LH.size());
   VisibleKeys keys = visible_keys(sizes, T, model.extra_tokens(), summary.extra == Evaluation::Extra::key);
   const EvenAttention even = even_attention(keys);
   summary.even_alpha_1 = even.alpha_1;
@@ -269,6 +278,34 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
     summary.even_alpha_1_L.push_back(even_alpha(keys, 1));
   }
   return summary;
+}
+
+void FirstTokenByQuery::attention(const AttentionPoint& point) {
+  const std::int64_t H = point.q_BHTD.dim(1), T = point.q_BHTD.dim(2);
+  const FirstKeyRows rows = first_key_rows(point);
+  if (!rows.weight_BHT.defined()) return;
+  sum_T.resize(static_cast<std::size_t>(T));
+  heads_T.resize(static_cast<std::size_t>(T));
+  const auto seen = static_cast<std::int64_t>(rows_that_see(sizes, point.layer, T, 0, 1, 1)[0][0]);
+  for (std::int64_t h = 0; h < H; ++h) {
+    double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+    for (std::int64_t i = 0; i < seen; ++i) {
+      const double weight = rows.weight_BHT.item(h * T + i), others = rows.others_BHT.item(h * T + i);
+      sum_T[static_cast<std::size_t>(i)] += weight / (weight + others);
+      ++heads_T[static_cast<std::size_t>(i)];
+      if (i == 0) continue;
+      const double ln_i = std::log(static_cast<double>(i + 1)), margin = rows.margin(point, 0, h, i);
+      ++n, x += ln_i, y += margin, xx += ln_i * ln_i, xy += ln_i * margin;
+    }
+    margin_slope_LH.push_back(n > 1 ? (n * xy - x * y) / (n * xx - x * x) : kNotMeasured);
+  }
+}
+
+void FirstTokenByQuery::add_to(AttentionSummary& summary) const {
+  if (margin_slope_LH.size() != summary.head_LH.size() || summary.extra == Evaluation::Extra::token) return;
+  for (std::size_t n = 0; n < margin_slope_LH.size(); ++n) summary.head_LH[n].margin_slope = margin_slope_LH[n];
+  for (std::size_t i = 0; i < sum_T.size(); ++i)
+    summary.alpha_1_by_query_T.push_back(heads_T[i] > 0 ? sum_T[i] / heads_T[i] : kNotMeasured);
 }
 
 std::vector<SecondarySink> secondary_sinks(const AttentionSummary& summary) {

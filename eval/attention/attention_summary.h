@@ -27,6 +27,9 @@ struct HeadSummary {
   double alpha_star = 0;          // 0 without an extra key or sink token
   double self = 0, previous = 0;  // mean weight of the query's own token, and of the one before (rows from 2 on)
   double row_sum = 0;             // mean of sum_j a_ij, the weights as they act, without the extra key
+  // Of FirstTokenByQuery: the least-squares slope of the margin of token 1 against ln i over queries i > 1 that see
+  // it.
+  double margin_slope = std::numeric_limits<double>::quiet_NaN();
 
   double alpha_1() const { return alpha_T.front(); }
 };
@@ -39,7 +42,11 @@ struct AttentionSummary {
   double even_alpha_1 = 0, even_alpha_star = 0;            // if every row were even (even_attention.h)
   std::vector<double> even_alpha_1_L;                      // the same of each layer with attention
   std::vector<HeadSummary> head_LH;                        // all heads of layers with attention, by layer
-  std::vector<std::vector<double>> rows_LT;                // [layer]: how many rows see token t; empty: no attention
+  std::vector<double> by_distance_T;                       // [i - j]: its share of all attention, mean over heads
+  // [i]: the weight of token 1, mean over the heads of layers where query i sees token 1; NaN where none does. Empty
+  // unless asked for.
+  std::vector<double> alpha_1_by_query_T;
+  std::vector<std::vector<double>> rows_LT;  // [layer]: how many rows see token t; empty: no attention
   // Lengths of vectors at the tokens of the text.
   std::vector<std::vector<double>> hidden_norm_LT;  // |h_t|, [0 ... L]: 0 is the embedding, l the output of block l - 1
   std::vector<std::vector<double>> value_norm_LT;   // |v_t|, [layer], mean over the heads of values; or empty
@@ -77,6 +84,20 @@ inline constexpr std::int64_t kLongestPatterns = 1024;
 AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor = nullptr,
                                      bool has_logits = true,
                                      const std::function<void(std::int64_t)>& after_layer = nullptr);
+
+// Fills alpha_1_by_query_T and the margin_slope of all heads, by one more pass of attention in each layer. Leaves both
+// in a model with a sink token, and of operations whose weights are no exponentials of scores up to a factor.
+struct FirstTokenByQuery final : SummaryVisitor {
+  explicit FirstTokenByQuery(const Sizes& sizes) : sizes(sizes) {}
+  bool needs_patterns() const override { return false; }
+  void attention(const AttentionPoint& point) override;
+  void add_to(AttentionSummary& summary) const;
+
+ private:
+  const Sizes& sizes;
+  std::vector<double> sum_T, heads_T;
+  std::vector<double> margin_slope_LH;
+};
 
 // A token other than the first that is a sink in some heads: alpha_k above the paper's threshold of 0.3. In each layer
 // only tokens count that at least 8 queries see, and a quarter of those that see the first token: the last ones have a

@@ -51,6 +51,7 @@ int run_generate(GenerateOptions options, const Ablation& ablation) {
   auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute);
   TokenReader reader(*model, options.eviction, options.cache_rounding());
   const std::vector<std::int32_t> prompt = options.given.one_sequence(checkpoint, model->sizes(), reader.room());
+  options.rounding.roundings(static_cast<std::int64_t>(prompt.size()) + options.most);  // refuses positions after that
   const std::optional<Tokenizer> tokenizer = tokenizer_for_text(options, checkpoint, model->sizes());
   std::optional<TextPieces> pieces;
   if (tokenizer) pieces.emplace(*tokenizer, prompt);

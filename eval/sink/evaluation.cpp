@@ -7,6 +7,7 @@
 
 #include "eval/sink/attention_patterns.h"
 #include "eval/sink/evaluation_hooks.h"
+#include "eval/sink/even_attention.h"
 
 namespace sink {
 namespace {
@@ -146,6 +147,29 @@ void add_sinks_by_length(LanguageModel& model, const Batch& sequences, std::int6
     by_length.proxy.push_back(hooks.proxy().scores(epsilons));
     by_length.raw.push_back(hooks.raw().scores(epsilons));
   }
+}
+
+SinkScores scores_of_every_key(LanguageModel& model, const Batch& sequences) {
+  struct KeySumHooks final : ForwardHooks {
+    KeySumHooks(LanguageModel& model, const Batch& batch)
+        : model(model),
+          batch(batch),
+          alphas(batch.sequences(), model.sizes().attention_layers(), model.sizes().heads, batch.context(),
+                 batch.context()) {}
+    void attention(AttentionPoint& point) override {
+      const std::int64_t T = batch.context(), extra_tokens = model.extra_tokens();
+      const AttentionKeySums sums = point.key_sums();
+      const ValueTable rows_BK = rows_that_see(model.sizes(), point.layer, T, extra_tokens, batch.sequences(),
+                                               extra_tokens + T, batch.documents());
+      alphas.store(0, model.sizes().attention_index(point.layer), sums.proxy_BHK, rows_BK, extra_tokens,
+                   point.has_extra_key, sums.extra_proxy_BH);
+    }
+    LanguageModel& model;
+    const Batch& batch;
+    AlphaTable alphas;
+  } hooks(model, sequences);
+  model.loss(sequences, 1, {.hooks = &hooks});
+  return hooks.alphas.scores({});
 }
 
 }  // namespace sink

@@ -48,4 +48,8 @@ void add_sinks_by_length(LanguageModel& model, const Batch& sequences, std::int6
                          const std::vector<double>& epsilons, const std::vector<std::int64_t>& lengths,
                          Evaluation& evaluation, std::int64_t positions = kSinkPositions);
 
+// alpha_k of every key: alpha_layer_head_k has all positions, by one pass over all sequences at once, in memory that is
+// linear in their length (attention_key_sums). No Sink_k.
+SinkScores scores_of_every_key(LanguageModel& model, const Batch& sequences);
+
 }  // namespace sink

@@ -34,11 +34,11 @@ Tensor values_of_keys(const Shape& shape, std::int64_t first_keys) {
 
 // e^m is the quotient of two weights where weights are exponentials of the scores, up to a factor of the row. Weights
 // that are nearly 0 have lost their digits: such a row is computed from its scores.
-Tensor first_key_margin(const MeasuredPoint& measured) {
-  const AttentionPoint& point = measured.point;
+FirstKeyRows first_key_rows(const AttentionPoint& point) {
   const Tensor &q = point.q_BHTD, &v = point.v_BGTD;
   const std::int64_t B = q.dim(0), H = q.dim(1), T = q.dim(2), D = q.dim(3);
-  if (!point.has_exponential_weights()) return {};
+  FirstKeyRows rows;
+  if (!point.has_exponential_weights()) return rows;
   Tensor weights_BHTD = Tensor::zeros(q.shape(), DType::F64);
   if (D > 1)
     weights_BHTD =
@@ -49,18 +49,34 @@ Tensor first_key_margin(const MeasuredPoint& measured) {
                      : Tensor())
             .to(Device::cpu)
             .to(DType::F64);
-  const auto a = view<double, 4>(weights_BHTD);
+  rows.weight_BHT = Tensor::zeros({B, H, T}, DType::F64);
+  rows.others_BHT = Tensor::zeros({B, H, T}, DType::F64);
+  const double* weights = weights_BHTD.data<double>();
+  for (std::int64_t row = 0; row < B * H * T && D > 1; ++row) {
+    rows.weight_BHT.data<double>()[row] = weights[row * D];
+    rows.others_BHT.data<double>()[row] = weights[row * D + 1];
+  }
+  return rows;
+}
+
+double FirstKeyRows::margin(const AttentionPoint& point, std::int64_t b, std::int64_t h, std::int64_t i) const {
+  const std::int64_t row = (b * weight_BHT.dim(1) + h) * weight_BHT.dim(2) + i;
+  const double first = weight_BHT.item(row), others = others_BHT.item(row);
+  return std::min(first, others) > kLeastWeight ? std::log(first / others) : margin_of_row(point.trace()({}, b, h, i));
+}
+
+Tensor first_key_margin(const MeasuredPoint& measured) {
+  const AttentionPoint& point = measured.point;
+  const FirstKeyRows first_key = first_key_rows(point);
+  if (!first_key.weight_BHT.defined()) return {};
+  const std::int64_t B = point.q_BHTD.dim(0), H = point.q_BHTD.dim(1), T = point.q_BHTD.dim(2);
   Tensor margins_BH = Tensor::zeros({B, H}, DType::F64);
   auto margin = view<double, 2>(margins_BH);
   for (std::int64_t b = 0; b < B; ++b) {
     const auto rows = std::min(T, static_cast<std::int64_t>(measured.rows_BX[static_cast<std::size_t>(b)][0]));
     for (std::int64_t h = 0; h < H; ++h)
-      for (std::int64_t i = 1; i < rows; ++i) {
-        const double first = D > 1 ? a(b, h, i, 0) : 0, others = D > 1 ? a(b, h, i, 1) : 0;
-        margin(b, h) += (std::min(first, others) > kLeastWeight ? std::log(first / others)
-                                                                : margin_of_row(point.trace()({}, b, h, i))) /
-                        static_cast<double>(rows - 1);
-      }
+      for (std::int64_t i = 1; i < rows; ++i)
+        margin(b, h) += first_key.margin(point, b, h, i) / static_cast<double>(rows - 1);
   }
   return margins_BH;
 }

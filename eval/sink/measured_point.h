@@ -20,4 +20,13 @@ struct MeasuredPoint {
   }
 };
 
+// What the rows of a layer give key 1, by one pass of attention; undefined where weights are no exponentials of scores.
+struct FirstKeyRows {
+  Tensor weight_BHT, others_BHT;  // F64: a_i1, and the sum over all other keys that row i sees
+
+  // m_i of margin.cpp.
+  double margin(const AttentionPoint& point, std::int64_t b, std::int64_t h, std::int64_t i) const;
+};
+FirstKeyRows first_key_rows(const AttentionPoint& point);
+
 }  // namespace sink

@@ -200,6 +200,35 @@ TEST_CASE("attention summary: secondary sinks are tokens that enough queries see
   CHECK(secondary_sinks(summary)[0].position == 151);
 }
 
+// From the proxy weights of whole patterns: shares by distance, the weights of token 1 and the slopes of its margin.
+struct PatternPositions final : SummaryVisitor {
+  std::int64_t seen;  // queries that see token 1
+  explicit PatternPositions(std::int64_t seen) : seen(seen) {}
+  void pattern(const Tensor& weights_TT) override {
+    const auto p = view<double, 2>(weights_TT);
+    double mean_x = 0, mean_y = 0, xy = 0, xx = 0;
+    const auto point = [&](std::int64_t i) {
+      const double first = p(static_cast<std::size_t>(i), 0);
+      return std::pair(std::log(static_cast<double>(i + 1)), std::log(first / (1 - first)));
+    };
+    for (std::int64_t i = 1; i < seen; ++i) {
+      mean_x += point(i).first / static_cast<double>(seen - 1);
+      mean_y += point(i).second / static_cast<double>(seen - 1);
+    }
+    for (std::int64_t i = 1; i < seen; ++i) {
+      const auto [x, y] = point(i);
+      xy += (x - mean_x) * (y - mean_y);
+      xx += (x - mean_x) * (x - mean_x);
+    }
+    slopes.push_back(xy / xx);
+    for (std::size_t i = 0; i < kT; ++i) {
+      by_query[i] += p(i, 0) / 8;
+      for (std::size_t j = 0; j <= i; ++j) by_distance[i - j] += p(i, j) / (8 * kT);
+    }
+  }
+  std::vector<double> slopes, by_query = std::vector<double>(kT, 0.0), by_distance = std::vector<double>(kT, 0.0);
+};
+
 TEST_CASE("attention summary: sums by key have the values of whole patterns, and any length") {
   struct Case {
     const char* ablation;
@@ -213,14 +242,30 @@ TEST_CASE("attention summary: sums by key have the values of whole patterns, and
     const Sizes sizes = small_sizes(c.window, c.prefix);
     auto model = model_of(c.ablation, sizes, 3);
     const Tensor text = one_text(sizes).tokens_BT();
-    SummaryVisitor visitor;  // has patterns
-    const AttentionSummary sums = summarise_attention(*model, text),
-                           patterns = summarise_attention(*model, text, &visitor);
+    const std::int64_t seen = c.window > 0 ? c.window : kT;
+    PatternPositions visitor(seen);
+    FirstTokenByQuery by_query(sizes);
+    AttentionSummary sums = summarise_attention(*model, text, &by_query);
+    const AttentionSummary patterns = summarise_attention(*model, text, &visitor);
+    by_query.add_to(sums);
+    const bool exponential = std::string(c.ablation) != "op_sigmoid_none";
+    REQUIRE(sums.alpha_1_by_query_T.size() == (exponential ? kT : 0));
+    for (std::size_t t = 0; t < kT; ++t) {
+      CHECK(sums.by_distance_T[t] == Approx(visitor.by_distance[t]).epsilon(1e-12));
+      CHECK(patterns.by_distance_T[t] == Approx(visitor.by_distance[t]).epsilon(1e-12));
+      if (!exponential) continue;
+      if (static_cast<std::int64_t>(t) < seen)
+        CHECK(sums.alpha_1_by_query_T[t] == Approx(visitor.by_query[t]).epsilon(1e-12));
+      else
+        CHECK(std::isnan(sums.alpha_1_by_query_T[t]));
+    }
     REQUIRE(sums.head_LH.size() == patterns.head_LH.size());
     for (std::size_t n = 0; n < sums.head_LH.size(); ++n) {
       const HeadSummary &ours = sums.head_LH[n], &theirs = patterns.head_LH[n];
       CHECK(ours.layer == theirs.layer);
       CHECK(ours.head == theirs.head);
+      CHECK(std::isnan(ours.margin_slope) == !exponential);
+      if (exponential) CHECK(ours.margin_slope == Approx(visitor.slopes[n]).epsilon(1e-9));
       for (std::size_t t = 0; t < kT; ++t) {
         CHECK(ours.alpha_T[t] == Approx(theirs.alpha_T[t]).epsilon(1e-12));
         CHECK(ours.share_T[t] == Approx(theirs.share_T[t]).epsilon(1e-12));

@@ -44,7 +44,8 @@ Curves to_curves(const std::string& text, const std::string& file) {
     while (!step.empty() && step.back() >= now)  // a resumed run repeats the steps after its checkpoint
       for (auto& [name, column] : curves) column.pop_back();
     for (const auto& [key, value] : object.items()) {
-      if (key == "step" || value.is_boolean()) continue;
+      // Of --key-alpha-every a run has tables, which are no curves.
+      if (key == "step" || value.is_boolean() || key.starts_with("train_alpha_")) continue;
       Row& column = curves[key];
       if (curves.size() > kMaxKeys) damaged(at, "expected at most " + std::to_string(kMaxKeys) + " different keys");
       column.resize(step.size(), kNaN);  // a new key
