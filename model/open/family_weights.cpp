@@ -250,9 +250,9 @@ class FamilyWeights : public WeightSource {
 
   // Programs for GPTQ write one for each quantized matrix, also where the family has no bias.
   bool is_bias_of_zeros(const StoredTensor& tensor) const {
-    if (!config_.quantization || !tensor.name.ends_with(".bias") || tensor.shape.rank() != 1) return false;
-    const std::string matrix = tensor.name.substr(0, tensor.name.size() - std::strlen("bias")) + "weight";
-    return file_->find(matrix) && zero_rows(tensor).zero == 1;
+    const std::string matrix = tensor.name.substr(0, tensor.name.rfind('.')) + ".weight";
+    return config_.quantization && tensor.name.ends_with(".bias") && tensor.shape.rank() == 1 && file_->find(matrix) &&
+           zero_rows(tensor).zero == 1;
   }
 
   [[noreturn]] void refuse_zero(const StoredTensor& tensor, const ZeroRows& rows) const {
@@ -275,10 +275,7 @@ class FamilyWeights : public WeightSource {
     return 1;
   }
 
-  bool is_tied() const {
-    if (config_.tied) return *config_.tied;
-    return !find(*file_, head_name(config_));
-  }
+  bool is_tied() const { return config_.tied ? *config_.tied : !find(*file_, head_name(config_)); }
 
   // A tied embedding may be stored again as the unembedding, with equal values: transformers 4 reads the one,
   // transformers 5 the other.

@@ -1,9 +1,9 @@
-#include "engine/implementation.h"
 #include "engine/ops/stored_product/stored_expert_product.h"
 
 #include <algorithm>
 #include <optional>
 
+#include "engine/implementation.h"
 #include "engine/ops/add/add.h"
 #include "engine/ops/stored_product/stored_product.h"
 
