@@ -27,7 +27,7 @@ struct StepRecord {
   std::optional<Evaluation> evaluation;
   // --key-alpha-every: scores_of_every_key (eval/sink/evaluation.h) of the step's first micro-batch after the update,
   // as train_alpha_layer_head_k and train_alpha_star_layer_head.
-  std::optional<SinkScores> key_alpha;
+  std::optional<SinkScores> key_alpha{};
 };
 
 // Values of train_alpha_layer_head_k in a line, at most.
