@@ -351,7 +351,7 @@ class Tables(unittest.TestCase):
                     self.assertEqual(cells[column], ("18.18" if is_natural else "74.11") if has_row else "no matching row", path)
                     natural += is_natural
             self.assertIsNotNone(column, path)
-        self.assertEqual(tables, 43)
+        self.assertEqual(tables, 44)
         self.assertGreater(natural, 0)
 
 

@@ -181,6 +181,21 @@ def idle_heads(studies):
     checks.says(checks.NOT_IDLE, f"The least of {len(rows)} runs is {least:.3f}")
 
 
+def gates(studies):
+    """The rows of README.md's table of gates: loss, Sink_1 and entropy of softmax, differences of loss from it."""
+    says, values = studies.checks.says, lambda name, measure="val_loss": studies.values("gates", name, measure)
+    minus = lambda group, other: studies.checks.interval([a - b for a, b in zip(values(group), values(other))], 3)
+    names = ("scale_0_05", "gate_head", "gate_truncated", "gate_element", "gate_swish", "gate_value")
+    for label, end in (("64", "-width-64-feed-forward-128"), ("128", ""), ("256", "-width-256-feed-forward-512"),
+                       ("128, twice the tokens", "-steps-8000-weight-decay-0.05")):
+        differences = [minus(name + end, "baseline" + end) if studies.group("gates", name + end) else "" for name in names]
+        says(studies.checks.STUDIES, re.sub(" +", " ", "| " + " | ".join([label, studies.interval("gates", "baseline" + end, "val_loss", 3), *differences]) + " |"))
+    for end in ("-width-64-feed-forward-128", "", "-width-256-feed-forward-512"):
+        says(studies.checks.STUDIES, minus("gate_element" + end, "scale_0_05" + end))
+    every = [float(row["sink_1"]) for row in studies.checks.table("gates")]
+    studies.checks.holds("no group of gates has a Sink_1 above 1 %", max(every) < 1.5)
+
+
 def tuning(studies):
     """The rows of README.md's table of fine-tuning."""
     for label, name in (("softmax", "baseline"), ("sigmoid", "op_sigmoid_none"), ("key, its value zero", "bias_k")):
@@ -448,6 +463,7 @@ def check(checks):
     demand(studies)
     hysteresis(studies)
     idle_heads(studies)
+    gates(studies)
     tuning(studies)
     larger(studies)
     sentences(studies)
