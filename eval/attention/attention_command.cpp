@@ -222,8 +222,7 @@ EvalCommand attention_command(CLI::App& app, const Ablation& ablation) {
       "attention",
       "Shows where the attention of a text goes. Prints the tokens, alpha_1 and Sink_1 with how the text began, other "
       "tokens that are sinks, alpha_1 by layer, of 64 tokens and more also by query, and attention by distance, the "
-      "heads "
-      "with the strongest sink and those that look elsewhere. "
+      "heads with the strongest sink and those that look elsewhere. "
       "Weights are proxy weights. A text may be longer than the model's context, unless the model learns positions. Of "
       "a run without a text: its first "
       "validation sequence. "

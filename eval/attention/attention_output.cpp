@@ -17,7 +17,7 @@ constexpr std::size_t kColumns = 100;
 constexpr std::size_t kTokenLines = 4;  // of the text
 constexpr std::size_t kHeadsShown = 7;  // in each of the two lists
 constexpr std::size_t kSinksShown = 3;  // secondary ones
-constexpr std::size_t kShortestRanges = 64;
+constexpr std::size_t kShortestRanges = 64;  // tokens of a text whose attention is listed by ranges of positions
 constexpr std::size_t kLongestToken = 16;  // columns
 constexpr double kEpsilon = kSinkEpsilons[kPaperEpsilonIndex];
 

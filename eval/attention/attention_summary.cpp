@@ -283,7 +283,7 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
 void FirstTokenByQuery::attention(const AttentionPoint& point) {
   const std::int64_t H = point.q_BHTD.dim(1), T = point.q_BHTD.dim(2);
   const FirstKeyRows rows = first_key_rows(point);
-  if (!rows.weight_BHT.defined()) return;
+  if (!rows.weight_BHT.defined() || point.q_BHTD.dim(3) == 1) return;
   sum_T.resize(static_cast<std::size_t>(T));
   heads_T.resize(static_cast<std::size_t>(T));
   const auto seen = static_cast<std::int64_t>(rows_that_see(sizes, point.layer, T, 0, 1, 1)[0][0]);

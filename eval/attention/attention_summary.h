@@ -27,8 +27,7 @@ struct HeadSummary {
   double alpha_star = 0;          // 0 without an extra key or sink token
   double self = 0, previous = 0;  // mean weight of the query's own token, and of the one before (rows from 2 on)
   double row_sum = 0;             // mean of sum_j a_ij, the weights as they act, without the extra key
-  // Of FirstTokenByQuery: the least-squares slope of the margin of token 1 against ln i over queries i > 1 that see
-  // it.
+  // Of FirstTokenByQuery: the least-squares slope of the margin of token 1 against ln i, over queries i > 1 that see it
   double margin_slope = std::numeric_limits<double>::quiet_NaN();
 
   double alpha_1() const { return alpha_T.front(); }
@@ -86,7 +85,7 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
                                      const std::function<void(std::int64_t)>& after_layer = nullptr);
 
 // Fills alpha_1_by_query_T and the margin_slope of all heads, by one more pass of attention in each layer. Leaves both
-// in a model with a sink token, and of operations whose weights are no exponentials of scores up to a factor.
+// in a model with a sink token, in one whose heads have one element, and of operations whose weights are no exponentials of scores up to a factor.
 struct FirstTokenByQuery final : SummaryVisitor {
   explicit FirstTokenByQuery(const Sizes& sizes) : sizes(sizes) {}
   bool needs_patterns() const override { return false; }

@@ -39,22 +39,19 @@ FirstKeyRows first_key_rows(const AttentionPoint& point) {
   const std::int64_t B = q.dim(0), H = q.dim(1), T = q.dim(2), D = q.dim(3);
   FirstKeyRows rows;
   if (!point.has_exponential_weights()) return rows;
-  Tensor weights_BHTD = Tensor::zeros(q.shape(), DType::F64);
-  if (D > 1)
-    weights_BHTD =
-        point
-            .mix(point.k_BGTD, values_of_keys(v.shape(), 1).to(v.dtype()).to(v.device()),
-                 point.has_extra_key
-                     ? values_of_keys({H, 1, D}, 0).reshape({H, D}).to(accumulate_type(v.dtype())).to(v.device())
-                     : Tensor())
-            .to(Device::cpu)
-            .to(DType::F64);
   rows.weight_BHT = Tensor::zeros({B, H, T}, DType::F64);
   rows.others_BHT = Tensor::zeros({B, H, T}, DType::F64);
-  const double* weights = weights_BHTD.data<double>();
-  for (std::int64_t row = 0; row < B * H * T && D > 1; ++row) {
-    rows.weight_BHT.data<double>()[row] = weights[row * D];
-    rows.others_BHT.data<double>()[row] = weights[row * D + 1];
+  if (D == 1) return rows;  // one column holds one of the two sums
+  const Tensor weights_BHTD =
+      point
+          .mix(point.k_BGTD, values_of_keys(v.shape(), 1).to(v.dtype()).to(v.device()),
+               point.has_extra_key
+                   ? values_of_keys({H, 1, D}, 0).reshape({H, D}).to(accumulate_type(v.dtype())).to(v.device())
+                   : Tensor())
+          .to(Device::cpu);
+  for (std::int64_t row = 0; row < B * H * T; ++row) {
+    rows.weight_BHT.data<double>()[row] = weights_BHTD.item(row * D);
+    rows.others_BHT.data<double>()[row] = weights_BHTD.item(row * D + 1);
   }
   return rows;
 }

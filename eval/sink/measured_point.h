@@ -20,7 +20,8 @@ struct MeasuredPoint {
   }
 };
 
-// What the rows of a layer give key 1, by one pass of attention; undefined where weights are no exponentials of scores.
+// What the rows of a layer give key 1, by one pass of attention; undefined where weights are no exponentials of scores,
+// and zero, to be computed from scores, where heads have one element.
 struct FirstKeyRows {
   Tensor weight_BHT, others_BHT;  // F64: a_i1, and the sum over all other keys that row i sees
 
